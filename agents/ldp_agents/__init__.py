@@ -18,9 +18,8 @@ from ldp_agents.base import ExponentialWeights, Learner
 from ldp_agents.bayes import MLE, Bayes, Thompson
 from ldp_agents.centred import CentredEXP3, Unbiased
 from ldp_agents.likelihood import FixedShare, LikelihoodLearner, Pairs, Robust, SoftBayes
-from ldp_agents.literal import EXP3, WMA
+from ldp_agents.literal import EXP3, WMA, Uniform
 from ldp_agents.rl.storage import Amortized
-from ldp_agents.uniform import Uniform
 from ldp_gym import LEARNERS, Game
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.game import game_of

@@ -1,10 +1,12 @@
-"""The paper's learners: Algorithm 1 (WMA) and Algorithm 2 (EXP3)."""
+"""The paper's learners, Algorithm 1 (WMA) and Algorithm 2 (EXP3), and a baseline that never learns."""
 
 from __future__ import annotations
 
 import math
 
-from ldp_agents.base import SmoothedLearner
+import numpy as np
+
+from ldp_agents.base import ExponentialWeights, SmoothedLearner
 from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages
@@ -65,3 +67,14 @@ class EXP3(LiteralLearner):
         super().__init__(game)
         num_hypotheses = game.num_hypotheses
         self.rate = math.sqrt(2.0 * num_hypotheses * math.log(num_hypotheses) / game.horizon)
+
+
+class Uniform(ExponentialWeights):
+    """Never learns: the uniform mixture of the candidates."""
+
+    rate = 0.0
+    track = "uninformed"
+
+    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        leading = messages.shape[: messages.ndim - len(self.game.channel.message_shape)]
+        return np.zeros((*leading, self.game.num_hypotheses))

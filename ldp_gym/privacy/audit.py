@@ -20,8 +20,14 @@ All audits are about one round and protect only the label. Those of eps and delt
 
 from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.privacy.black_box import EpsilonEstimate, estimate_epsilon
-from ldp_gym.privacy.certificate import Certificate, certify, uniform_posterior
-from ldp_gym.privacy.exact import ExactEpsilon, exact_delta, exact_epsilon
+from ldp_gym.privacy.exact import (
+    Certificate,
+    ExactEpsilon,
+    certify,
+    exact_delta,
+    exact_epsilon,
+    uniform_posterior,
+)
 from ldp_gym.privacy.floats import Reachability, reachable
 
 __all__ = [

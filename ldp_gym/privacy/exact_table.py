@@ -29,8 +29,7 @@ from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
-from ldp_gym.privacy.certificate import uniform_posterior
-from ldp_gym.privacy.exact import check_situation
+from ldp_gym.privacy.exact import check_situation, uniform_posterior
 
 TOTAL = 2**64
 """Sum of the entries of a column."""
