@@ -37,7 +37,7 @@ def test_importing_is_light_and_a_part_or_an_environment_is_found_without_an_imp
 
 
 def test_the_version_is_the_same_everywhere():
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[1]
     assert f'version = "{ldp_gym.__version__}"' in (root / "pyproject.toml").read_text()
     assert f"version: {ldp_gym.__version__}" in (root / "CITATION.cff").read_text()
 
