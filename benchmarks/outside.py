@@ -18,10 +18,10 @@ from ldp_gym.evaluation import Recording
 LEARNERS = ("uniform", "bayes", "fixed-share", "soft-bayes", "pairs", "robust")
 TRUTHS = {
     "member": {},
-    "half of two": {"truth": "mixture", "truth_kwargs": {"members": 2, "weights": [0.5, 0.5]}},
-    "mixture of two": {"truth": "mixture", "truth_kwargs": {"members": 2}},
-    "mixture of all": {"truth": "mixture", "truth_kwargs": {"members": 8}},
-    "one switch": {"truth": "switching", "truth_kwargs": {"switches": 1}},
+    "half of two": {"truth": "mixture", "truth_kwargs": {"num_members": 2, "weights": [0.5, 0.5]}},
+    "mixture of two": {"truth": "mixture", "truth_kwargs": {"num_members": 2}},
+    "mixture of all": {"truth": "mixture", "truth_kwargs": {"num_members": 8}},
+    "one switch": {"truth": "switching", "truth_kwargs": {"num_switches": 1}},
     "contaminated, 0.2": {"truth": "contaminated", "truth_kwargs": {"rho": 0.2}},
 }
 CHANNELS = {

@@ -16,6 +16,7 @@ from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import build_learner
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
+from ldp_gym.privacy.exact_table import NEAREST
 
 ALPHA = 1e-6
 """The probability with which a statistical test of correct code fails."""
@@ -23,8 +24,7 @@ ALPHA = 1e-6
 CHANNELS = list(ldp_gym.CHANNELS)
 PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
 READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
-UNCOUNTED = {"laplace-single", "laplace-vector", "gaussian-vector", "hybrid", "wheel", "identity"}
-FINITE = [name for name in CHANNELS if name not in UNCOUNTED]
+FINITE = [name for name in CHANNELS if name not in NEAREST]
 LOSSLESS = {name for name in CHANNELS if not ldp_gym.CHANNELS[name].reveals_losses}
 FREE_OF_NUM_LABELS = [name for name in CHANNELS if ldp_gym.CHANNELS[name].free_of_num_labels]
 

@@ -134,8 +134,8 @@ class PoolNature(Nature):
 
     Args:
         context_dim: d.
-        contexts: the pool ``(P, d)``, or its address as ``"module:object"``; ``pool_size`` standard normal
-            contexts when not given.
+        pool: the contexts ``(P, d)``, or their address as ``"module:object"``; ``pool_size`` standard normal
+            ones when not given.
         pool_size: P.
         pool_seed: seed of a pool that is not given.
     """
@@ -143,21 +143,34 @@ class PoolNature(Nature):
     num_uniforms = 0
 
     def __init__(
-        self, context_dim: int, contexts: npt.ArrayLike | None = None, pool_size: int = 32, pool_seed: int = 0
+        self, context_dim: int, pool: npt.ArrayLike | None = None, pool_size: int = 32, pool_seed: int = 0
     ) -> None:
         super().__init__(context_dim)
-        if contexts is None:
+        if pool is None:
             size = validation.whole("pool_size", pool_size, least=1)
             validation.fits_memory("pool_size", size, self.context_dim, "contexts")
             rng = stream(Purpose.POOL, validation.seed("pool_seed", pool_seed))
-            contexts = rng.standard_normal((size, self.context_dim))
-        found = resolve(contexts, "contexts")
+            pool = rng.standard_normal((size, self.context_dim))
+        found = resolve(pool, "contexts")
         self.pool = game_arrays.checked_contexts("the contexts to pick from", found, self.context_dim)
         self.num_contexts = len(self.pool)
 
 
 class Cycle(PoolNature):
-    """The contexts of a pool, again and again in their order."""
+    """The given contexts, again and again.
+
+    Args:
+        context_dim: d.
+        contexts: ``(P, d)``, or their address as ``"module:object"``; ``pool_size`` standard normal ones when
+            not given.
+        pool_size: P.
+        pool_seed: seed of contexts that are not given.
+    """
+
+    def __init__(
+        self, context_dim: int, contexts: npt.ArrayLike | None = None, pool_size: int = 32, pool_seed: int = 0
+    ) -> None:
+        super().__init__(context_dim, contexts, pool_size, pool_seed)
 
     def contexts(self, view: NatureView) -> FloatArray:
         return self.pool[view.rounds % len(self.pool)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,8 @@ class Mixture(Truth):
 
     Args:
         num_hypotheses: K.
-        members: number of members in the mixture, drawn for each episode, or their indices.
+        num_members: number of members in the mixture, drawn for each episode.
+        members: their indices instead.
         weights: one per member, nonnegative and summing to one; drawn uniformly from the simplex for each
             episode when not given.
     """
@@ -29,12 +29,21 @@ class Mixture(Truth):
     constant: ClassVar[bool] = True
 
     def __init__(
-        self, num_hypotheses: int, members: int | Sequence[int] = 2, weights: Sequence[float] | None = None
+        self,
+        num_hypotheses: int,
+        num_members: int | None = None,
+        members: Sequence[int] | None = None,
+        weights: Sequence[float] | None = None,
     ) -> None:
         self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
-        self._members = _indices("members", members, num_hypotheses)
-        count = members if self._members is None else len(self._members)
-        self.num_members = validation.whole("members", count, least=1, most=num_hypotheses)
+        self._members = None if members is None else validation.indices("members", members, num_hypotheses)
+        if num_members is None:
+            num_members = 2 if self._members is None else len(self._members)
+        self.num_members = validation.whole("num_members", num_members, least=1)
+        if self._members is not None and len(self._members) != self.num_members:
+            raise ValueError(f"num_members={num_members} contradicts members={members}")
+        if self.num_members > num_hypotheses:
+            raise ValueError(f"num_members must be at most K = {num_hypotheses}, got {self.num_members}")
         self._weights = None
         if weights is not None:
             self._weights = game_arrays.row("row of weights", weights, self.num_members, "member")
@@ -65,7 +74,7 @@ class Mixture(Truth):
         return np.where(mixed, NO_MEMBER, view.episode.argmax(axis=-1))[:, None]
 
     def __repr__(self) -> str:
-        return f"Mixture(members={self.num_members})"
+        return f"Mixture(num_members={self.num_members})"
 
 
 class Contaminated(Member):
@@ -113,8 +122,8 @@ class Switching(Truth):
     Args:
         num_hypotheses: K.
         horizon: T.
-        switches: number of switches, whose rounds are drawn for each episode, uniformly after the first; or
-            the rounds, counted from 0, in which a new member begins.
+        num_switches: number of switches; their rounds are drawn for each episode, uniformly after the first.
+        switches: the rounds, counted from 0, in which a new member begins, instead.
         members: the members in their order, one more than switches; drawn for each episode when not given.
     """
 
@@ -124,16 +133,24 @@ class Switching(Truth):
         self,
         num_hypotheses: int,
         horizon: int,
-        switches: int | Sequence[int] = 1,
+        num_switches: int | None = None,
+        switches: Sequence[int] | None = None,
         members: Sequence[int] | None = None,
     ) -> None:
         self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         self.horizon = horizon = validation.whole("horizon (T)", horizon, least=1)
-        self._switches = _indices("switches", switches, horizon)
-        if self._switches is not None and (np.diff(self._switches, prepend=0) <= 0).any():
-            raise ValueError(f"switches must increase and lie in 1..{horizon - 1}, got {switches}")
-        count = switches if self._switches is None else len(self._switches)
-        self.num_switches = validation.whole("switches", count, least=0, most=horizon - 1)
+        self._switches = None
+        if switches is not None:
+            self._switches = validation.indices("switches", switches, horizon)
+            if (np.diff(self._switches, prepend=0) <= 0).any():
+                raise ValueError(f"switches must increase and lie in 1..{horizon - 1}, got {list(switches)}")
+        if num_switches is None:
+            num_switches = 1 if self._switches is None else len(self._switches)
+        self.num_switches = validation.whole("num_switches", num_switches, least=0)
+        if self._switches is not None and len(self._switches) != self.num_switches:
+            raise ValueError(f"num_switches={num_switches} contradicts switches={switches}")
+        if self.num_switches >= horizon:
+            raise ValueError(f"num_switches must be below the horizon {horizon}, got {self.num_switches}")
         self.num_episode_uniforms = 2 * self.num_switches + 1  # one per switch, and one per member
         self._members = None if members is None else validation.indices("members", members, num_hypotheses)
         if self._members is not None and len(self._members) != self.num_switches + 1:
@@ -164,12 +181,7 @@ class Switching(Truth):
         return np.take_along_axis(members, passed, axis=-1)
 
     def __repr__(self) -> str:
-        return f"Switching(switches={self.num_switches})"
-
-
-def _indices(name: str, given: int | Sequence[int], size: int) -> IntArray | None:
-    """Indices into a sequence of the given size; None where only their number is given."""
-    return None if isinstance(given, Integral) else validation.indices(name, given, size)
+        return f"Switching(num_switches={self.num_switches})"
 
 
 def _distinct(uniforms: FloatArray, bound: int) -> IntArray:

@@ -82,7 +82,7 @@ def test_it_is_the_posterior_over_all_sequences_of_hypotheses():
 @pytest.mark.parametrize("switches", [0, 1, 3])
 def test_no_sequence_of_hypotheses_beats_it_by_more_than_the_bound(switches):
     """The best sequence with so many switches, by dynamic programming, on messages of a switching truth."""
-    rules = {**SMALL, "horizon": 200, "truth": "switching", "truth_kwargs": {"switches": 3}}
+    rules = {**SMALL, "horizon": 200, "truth": "switching", "truth_kwargs": {"num_switches": 3}}
     game, tape = record(rules, episodes=4)
     likelihood, share = likelihoods(game, tape), 0.02
     paid = message_losses(weights_along(ldp_agents.FixedShare(game, share=share), tape), likelihood)
@@ -143,7 +143,7 @@ def test_it_steps_towards_bayes_rule():
 def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
     """The best mixture by the EM algorithm, which climbs the concave likelihood; it is near, or worse."""
     rules = {**OF_MIXTURES, "channel": channel, "epsilon": epsilon}
-    rules |= {"truth": "mixture", "truth_kwargs": {"members": 3}}
+    rules |= {"truth": "mixture", "truth_kwargs": {"num_members": 3}}
     game, tape = record(rules, episodes=4)
     likelihood, rate = likelihoods(game, tape), 0.05
     assert (likelihood.max(axis=-1) <= np.exp(epsilon) * likelihood.min(axis=-1) * (1 + 1e-9)).all()
@@ -181,7 +181,7 @@ def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(trut
     ("truth", "options"),
     [
         ("uniform", {}),
-        ("mixture", {"members": 2, "weights": [0.5, 0.5]}),
+        ("mixture", {"num_members": 2, "weights": [0.5, 0.5]}),
         ("switching", {"switches": [500]}),
     ],
 )

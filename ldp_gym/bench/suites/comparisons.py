@@ -283,7 +283,7 @@ class Moving(Violation):
         "unknown rounds. Regret is over the single member that is best in hindsight, and is negative for a "
         "learner that follows the switches. T = 1,000, eps = 4, one switch, unless varied."
     )
-    kinds = {"switching": lambda switches: {"switches": int(switches)}}
+    kinds = {"switching": lambda switches: {"num_switches": int(switches)}}
     symbol, strengths = "switches", (1, 0, 2, 4, 8)
 
 

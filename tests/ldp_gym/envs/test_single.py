@@ -66,11 +66,7 @@ def test_observations_depend_on_the_truth_only_through_the_message(channel, natu
     """
     near = [[0.34, 0.33, 0.33], [0.33, 0.34, 0.33], [0.33, 0.33, 0.34]]
     pool = [[1.0, 0.0, 2.0], [0.5, 0.1, 0.3]]
-    kwargs = {
-        "sequence": {"contexts": pool * 6},
-        "cycle": {"contexts": pool},
-        "adversary": {"contexts": pool},
-    }
+    kwargs = {"sequence": {"contexts": pool * 6}, "cycle": {"contexts": pool}, "adversary": {"pool": pool}}
     rules = small_rules(channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3, horizon=12)
     games = [gym.make("LDPDist-v0", **{**rules, "nature_kwargs": kwargs.get(nature)}) for _ in range(2)]
     agreed = 0

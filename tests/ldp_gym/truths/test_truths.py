@@ -39,12 +39,12 @@ TRUTHS = {
     "drawn member": ("uniform", {}),
     "given member": (2, {}),
     "pair": ("mixture", {}),
-    "all": ("mixture", {"members": 4}),
+    "all": ("mixture", {"num_members": 4}),
     "weighed pair": ("mixture", {"members": [3, 1], "weights": [0.25, 0.75]}),
     "contaminated": ("contaminated", {"rho": 0.3}),
     "contaminated by a row": ("contaminated", {"rho": 0.3, "other": [1.0, 0, 0, 0, 0], "member": 1}),
     "one switch": ("switching", {}),
-    "three switches": ("switching", {"switches": 3}),
+    "three switches": ("switching", {"num_switches": 3}),
     "switches given": ("switching", {"switches": [5, 9], "members": [0, 3, 0]}),
     "row": ([0.1, 0.2, 0.3, 0.4, 0.0], {}),
     "function": (tilted, {}),
@@ -149,7 +149,7 @@ def draw_episodes(count, *source):
 
 def test_every_round_after_the_first_is_as_likely_to_be_a_switch():
     """A chi-square statistic of 19 rounds; beyond 80 has probability below 1e-8 under uniform switches."""
-    switches = draw_episodes(20_000, "switching", {"switches": 2})[:, :2]
+    switches = draw_episodes(20_000, "switching", {"num_switches": 2})[:, :2]
     counts = np.bincount(switches.ravel(), minlength=20)
     assert counts[0] == 0
     assert (switches[:, 0] < switches[:, 1]).all()
@@ -234,11 +234,11 @@ def replay(**options):
         (named(lambda x: [1.0]), "the truth must map a context"),
         (named(None), "truth must be an index, a name"),
         (named(1, rho=1), "go with a named truth"),
-        (named("mixture", members=5), "members must be at most 4, got 5"),
+        (named("mixture", num_members=5), "at most K = 4, got 5"),
         (named("mixture", weights=[0.5, 0.6]), "weights sums to 1.1"),
         (named("contaminated", rho=2), r"rho must lie in \[0, 1\], got 2"),
         (named("switching", switches=[9, 3]), "switches must increase"),
-        (named("switching", switches=20), "switches must be at most 19, got 20"),
+        (named("switching", num_switches=20), "below the horizon 20"),
         (replay(labels=LOGGED[:-1]), "49 labels and 50 contexts"),
         (replay(labels=np.where(np.arange(ROWS) == 7, 9, LOGGED)), "must lie in 0..4, got 9 in row 7"),
         (replay(labels=LOGGED + 0.5), "labels must be indices in 0..4"),
