@@ -16,7 +16,6 @@ from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import build_learner
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
-from ldp_gym.privacy.exact_table import NEAREST
 
 ALPHA = 1e-6
 """The probability with which a statistical test of correct code fails."""
@@ -24,7 +23,8 @@ ALPHA = 1e-6
 CHANNELS = list(ldp_gym.CHANNELS)
 PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
 READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
-FINITE = [name for name in CHANNELS if name not in NEAREST]
+UNCOUNTED = {"laplace-single", "laplace-vector", "gaussian-vector", "hybrid", "wheel", "identity"}
+FINITE = [name for name in CHANNELS if name not in UNCOUNTED]
 LOSSLESS = {name for name in CHANNELS if not ldp_gym.CHANNELS[name].reveals_losses}
 FREE_OF_NUM_LABELS = [name for name in CHANNELS if ldp_gym.CHANNELS[name].free_of_num_labels]
 
