@@ -445,7 +445,9 @@ class Recording:
             for handed in (tape.candidates, tape.messages, tape.log_likelihoods):
                 if handed is not None:
                     handed.flags.writeable = False  # a learner that changes them in place gets an error
-            yield Block(start, tape, kl_to_each(tape.distributions, tape.candidates, tape.negentropies))
+            if not start or "distributions" not in scenario.constant_fields:
+                charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
+            yield Block(start, tape, charged)
 
 
 def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArray:

@@ -10,7 +10,16 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel, Public
 from ldp_gym.channels.clipping import Cells, Clipping
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, expectations, has_zero
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    at,
+    expectations,
+    has_zero,
+    once_per_table,
+)
 from ldp_gym.core.sampling import integers
 
 NEGLIGIBLE = 1e-5
@@ -43,6 +52,7 @@ class ClippedChannel(Channel):
     ) -> tuple[FloatArray, FloatArray]:
         """``log q(z | h_t(y) = y')``: a summand per y', -inf where h_t never goes, and one for all."""
 
+    @once_per_table
     def ranges(self, candidates: FloatArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
         """The least and the largest ``log pbar_j`` over the labels that h_t reaches, ``(..., K)`` each."""
         lengths = cells.lengths[..., None, :]

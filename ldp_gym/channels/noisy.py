@@ -23,7 +23,7 @@ from ldp_gym.channels.clipped import (
 )
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.core import sampling, validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, masses, one_hot
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, masses, once_per_table, one_hot
 
 CALIBRATIONS = ("paper", "tight")
 
@@ -193,11 +193,17 @@ class LaplaceSingle(NoisyChannel):
         scale = at(noise.scale, coordinate)
         revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope) / scale
         if candidates.ndim == 2:  # one table for all rounds
-            levels = masses((self._levels(candidates, cells) / noise.scale[..., None]).T, coordinate)
+            levels = masses(self._levels_by_label(candidates, cells), coordinate)
         else:
             masses_of_coordinate = at(candidates, coordinate, slice(None))
             levels = self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
         return levels - revealed[..., None], scale * noise.slope
+
+    @once_per_table
+    def _levels_by_label(self, candidates: FloatArray, cells: Cells) -> FloatArray:
+        """Levels in noise scales, ``(M, K)``."""
+        scales = self.noise(candidates, cells).scale[..., None]
+        return np.ascontiguousarray((self._levels(candidates, cells) / scales).T)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells

@@ -7,8 +7,10 @@ have shape ``(..., K, M)``; a class that ignores its context passes its ``(K, M)
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Messages = npt.NDArray[Any]
+
+Result = TypeVar("Result")
 
 ZERO = np.zeros(())
 """Zero as an array: NumPy combines small arrays with it faster than with a Python float."""
@@ -34,6 +38,29 @@ def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
         for axis, size in enumerate(array.shape[:leading])
     )
     return array[(*grid, *index)]
+
+
+def once_per_table(work: Callable[..., Result]) -> Callable[..., Result]:
+    """Decorate a function of candidates, its only array: the result for the last table ``(K, M)`` is kept.
+
+    A class without contexts hands over the same table, which is read-only, in every round.
+    """
+    kept: dict[tuple[int, ...], tuple[Any, ...]] = {}
+
+    @wraps(work)
+    def look_up(*arguments: Any) -> Result:
+        table = next(argument for argument in arguments if isinstance(argument, np.ndarray))
+        if table.ndim != 2 or table.flags.writeable:
+            return work(*arguments)
+        found = kept.get(key := tuple(map(id, arguments)))
+        if found is None:
+            others = [argument for argument in arguments if argument is not table]  # their ids stay theirs
+            found = work(*arguments), others, ref(table, lambda _: kept.clear())
+            kept.clear()
+            kept[key] = found
+        return found[0]
+
+    return look_up
 
 
 def masses(candidates: FloatArray, labels: IntArray) -> FloatArray:
@@ -124,10 +151,15 @@ def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """``matrix @ v`` of every vector ``(..., n)``."""
     if vectors.ndim < 2 or vectors.shape[-2] <= _FEW_ROUNDS:
         # The summed axis is never the fastest one, so that sums run in the order of the numbers.
-        columns = np.ascontiguousarray(matrix.T)
+        columns = matrix.T if matrix.T.flags.c_contiguous else _columns(matrix)
         return np.einsum("nk,n...->k...", columns, vectors.T).T
     # Elementwise work follows, along the rounds: they are side by side in memory.
     return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)
+
+
+@once_per_table
+def _columns(matrix: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(matrix.T)
 
 
 def sums_in_order(array: FloatArray) -> FloatArray:

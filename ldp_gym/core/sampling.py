@@ -80,6 +80,8 @@ def cumulative(weights: FloatArray) -> FloatArray:
 
 def inverse(cumulative: FloatArray, uniforms: FloatArray) -> IntArray:
     """First index ``(...)`` at which a distribution function ``(..., M)`` exceeds each uniform."""
+    if uniforms.size < cumulative.shape[-1]:
+        return np.add.reduce(cumulative <= uniforms[..., None], axis=-1, dtype=np.int64)
     # Labels before all other axes: the comparison runs along the long ones.
     behind = cumulative.reshape((1,) * (uniforms.ndim + 1 - cumulative.ndim) + cumulative.shape)
     passed = behind.transpose(uniforms.ndim, *range(uniforms.ndim)) <= uniforms

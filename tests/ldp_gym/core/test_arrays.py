@@ -67,3 +67,26 @@ def test_products_of_few_rounds_are_the_same_bits_in_every_batch(name, shared, s
             table = candidates if shared else candidates[game : game + 1, rounds]
             alone = multiply(table, vectors[game : game + 1, rounds])
             np.testing.assert_array_equal(alone[0], together[game, rounds])
+
+
+def test_what_is_kept_for_a_table_goes_with_it(rng):
+    """One call per read-only table and argument; a table that may change, or a batch, is worked on anew."""
+    calls = []
+
+    @arrays.once_per_table
+    def double(scale, table):
+        calls.append(scale)
+        return scale[0] * table
+
+    table, two, three = rng.random((2, 3)), [2.0], [3.0]
+    for _ in range(2):
+        double(two, table), double(two, table[None])
+    assert len(calls) == 4
+    table.flags.writeable = False
+    for scale in (two, two, three, three):
+        np.testing.assert_array_equal(double(scale, table), scale[0] * table)
+    assert calls[4:] == [two, three]
+    copies = [rng.random((2, 3)) for _ in range(3)]
+    for copy in copies:
+        copy.flags.writeable = False
+        np.testing.assert_array_equal(double(two, copy), 2.0 * copy)
