@@ -12,6 +12,10 @@ from nbclient import NotebookClient
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PLAYED = {
     "animation.py": ("--labels 32 --users 6 --frames 3 --gif PICTURE", "split                total KL"),
+    "ask.py": (
+        "--hypotheses disjoint --num-hypotheses 4 --horizon 100 --steps 4096 --seeds 1 --episodes 2",
+        "optimum            total KL  15.06",
+    ),
     "audit_others.py": ("--trials 2000", "numpy, randomized response: no proof that the claim of eps = 0.5"),
     "calibration.py": ("--horizon 20 --episodes 2 --csv TABLE", "gaussian-vector"),
     "channels.py": ("--shapes 3x4 --horizon 20 --episodes 2 --tables 2 --csv TABLE", "adaptive-split"),

@@ -54,13 +54,7 @@ def negentropy(p: FloatArray) -> FloatArray:
 
 
 def mixture_loss(weights: FloatArray, candidates: FloatArray, negentropies: FloatArray) -> FloatArray:
-    """``sum_k w_k KL(f_k, sum_j w_j f_j)``: expected loss of a posterior mean, for weights ``(..., K)``.
-
-    Args:
-        weights: the posterior w.
-        candidates: the hypotheses f, ``(..., K, M)``.
-        negentropies: :func:`negentropy` of the hypotheses, ``(..., K)``.
-    """
+    """Expected loss ``sum_k w_k KL(f_k, sum_j w_j f_j)`` of posterior means, from each negentropy of the f_k."""
     own = np.einsum("...k,...k->...", weights, negentropies)
     return own - negentropy(mixture(weights, candidates))
 

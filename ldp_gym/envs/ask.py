@@ -24,7 +24,7 @@ from ldp_gym.engine.posterior import bayes_rule
 from ldp_gym.engine.referee import Referee
 from ldp_gym.engine.rules import Rules, takes
 from ldp_gym.engine.scenario import Scenario, first_generator
-from ldp_gym.envs.features import FloatRow
+from ldp_gym.envs.features import FloatRow, Logits
 from ldp_gym.envs.single import EnvArguments, LDPDistEnv
 from ldp_gym.envs.vector import LDPDistVectorEnv, VectorArguments
 from ldp_gym.statistics import unit_of_score
@@ -89,7 +89,7 @@ class PrivateCoin(Channel):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AskArguments(EnvArguments):
-    """Arguments of LDPAsk-v0; those of other games have ``init=False``.
+    """Arguments of LDPAsk-v0; rules with ``init=False`` are not among them.
 
     Args:
         hypotheses: a class without contexts: ``"dirichlet"``, ``"disjoint"``, ``"hadamard"``, a ``(K, M)``
@@ -152,20 +152,12 @@ def greedy_contrast(weights: FloatArray, table: FloatArray) -> FloatArray:
     return contrasts[best].reshape(weights.shape)
 
 
-class Contrasts:
-    """Actions that are contrasts: a ``Box`` space, and the check of an action."""
-
-    def __init__(self, num_hypotheses: int, batch_shape: tuple[int, ...] = ()) -> None:
-        self.space = gym.spaces.Box(-1.0, 1.0, (num_hypotheses,), dtype=np.float32)
-        self.shape = (*batch_shape, num_hypotheses)
+class Contrasts(Logits):
+    """Actions that are contrasts in [-1, 1]; larger ones are accepted, as only the direction matters."""
 
     def distribution(self, action: npt.ArrayLike) -> FloatArray:
-        """The contrasts as they are, which must be finite and of the right shape."""
-        contrasts = validation.numbers("an action", action)
-        if contrasts.shape != self.shape or not math.isfinite(np.add.reduce(contrasts, axis=None)):
-            what = f"an action is a finite contrast of shape {self.shape}, got shape {contrasts.shape}"
-            raise ValueError(f"{what}: {validation.describe(action)}")
-        return contrasts
+        """The contrasts as they are."""
+        return self.checked(action, "coefficients")
 
 
 class AskReferee(Referee):
@@ -186,8 +178,7 @@ class AskReferee(Referee):
         self.game = replace(scenario.game, channel=self._channel)
         self.posterior = self.game.public_posterior((num_games,))
         self._negentropies = negentropy(self.table)
-        uniform = float(self.costs(np.full(size, 1.0 / size)))
-        self._unit = max(uniform, 1e-9)  # equal hypotheses leave nothing to save
+        self._unit = max(float(self.costs(np.full(size, 1.0 / size))), 1e-9)  # it is 0 if all are equal
         self._risks = np.zeros(num_games)
         self.space = gym.spaces.Box(LEAST_LOG_WEIGHT, 1.0, (2 * size + 1,), dtype=np.float32)
 
@@ -247,7 +238,6 @@ class AskReferee(Referee):
 
 @lru_cache
 def _kept_references(rules: str) -> tuple[float, float] | None:
-    """:func:`estimate_references` of rules as JSON, once per process."""
     parsed = Rules.of(json.loads(rules))
     return estimate_references(parsed.scenario(), parsed)
 
@@ -325,7 +315,7 @@ class LDPAskEnv(LDPDistEnv):
         self._make_games(arguments)
         self._referee: AskReferee
         self.game = self._referee.game
-        self._actions = Contrasts(self.game.num_hypotheses)
+        self._actions = Contrasts(self.game.num_hypotheses, 1.0)
         self.observation_space, self.action_space = self._referee.space, self._actions.space
 
     def _make_referee(self, num_games: int) -> AskReferee:
@@ -342,10 +332,10 @@ class LDPAskVectorEnv(LDPDistVectorEnv):
         self._make_games(arguments)
         self._referee: AskReferee
         self.game = self._referee.game
-        self._actions = Contrasts(self.game.num_hypotheses, (self.num_envs,))
+        self._actions = Contrasts(self.game.num_hypotheses, 1.0, (self.num_envs,))
         self.single_observation_space, self.single_action_space = self._referee.space, self._actions.space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.action_space = self._actions.batched_space
 
     def _make_referee(self, num_games: int) -> AskReferee:
         return AskReferee(self.scenario, num_games, self.arguments)

@@ -153,14 +153,19 @@ class Logits:
         """The space of a batch of actions."""
         return batch_space(self.space, self.shape[0])
 
-    def distribution(self, action: npt.ArrayLike) -> FloatArray:
-        """The softmax of logits, which must be finite and of the right shape."""
-        logits = validation.numbers("an action", action)
-        if logits.shape != self.shape or not math.isfinite(np.add.reduce(logits, axis=None)):
+    def checked(self, action: npt.ArrayLike, what: str = "logits") -> FloatArray:
+        """The action as numbers, which must be finite and of the right shape."""
+        found = validation.numbers("an action", action)
+        if found.shape != self.shape or not math.isfinite(np.add.reduce(found, axis=None)):
             raise ValueError(
-                f"an action is finite logits of shape {self.shape}, got shape {logits.shape}: "
+                f"an action is finite {what} of shape {self.shape}, got shape {found.shape}: "
                 f"{validation.describe(action)}"
             )
+        return found
+
+    def distribution(self, action: npt.ArrayLike) -> FloatArray:
+        """The softmax of logits."""
+        logits = self.checked(action)
         # The games are side by side in memory: sums over a short last axis take several times as long.
         weights = logits.T.copy()
         weights -= np.maximum.reduce(weights, axis=0)
