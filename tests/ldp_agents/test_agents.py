@@ -96,10 +96,6 @@ class Doubter(Doubt, ldp_agents.Bayes):
     pass
 
 
-class DeeperDoubter(Doubter):
-    rate = 0.5
-
-
 class Sleeper(ldp_agents.EXP3):
     """Learns from every second message, by whatever weights it has."""
 
@@ -124,7 +120,7 @@ class Shifted(ldp_agents.Bayes):
         return np.roll(super().weights, 1, axis=-1)
 
 
-SUBCLASSES = [Doubter, DeeperDoubter, Sleeper, Cautious, Shifted, MixedDoubter]
+SUBCLASSES = [Doubter, Sleeper, Cautious, Shifted, MixedDoubter]
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])

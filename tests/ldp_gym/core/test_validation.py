@@ -17,10 +17,8 @@ from ldp_gym.core import validation as v
     [
         (lambda x: v.whole("it", x, least=2), [(2, 2), (np.int32(7), 7)], [2.0, True, "1"], [1]),
         (lambda x: v.flag("it", x), [(np.True_, True)], ["False", 1], []),
-        (lambda x: v.options_dict("it", x), [(None, {}), ({"a": 1}, {"a": 1})], [[1]], []),
         (lambda x: v.real("it", x), [(np.float32(0.5), 0.5), (math.inf, math.inf)], ["1", True], [math.nan]),
-        (lambda x: v.positive("it", x), [(3, 3.0)], [], [0, math.inf]),
-        (lambda x: v.positive("it", x, most=3.0), [(3, 3.0)], [], [4]),
+        (lambda x: v.positive("it", x, most=3.0), [(3, 3.0)], [], [4, 0, math.inf]),
         (lambda x: v.fraction("it", x), [(0.5, 0.5)], [], [1, 0]),
         (lambda x: v.probability_below_one("it", x), [(0, 0.0)], [], [1, -0.1]),
         (lambda x: v.index("it", x, 4), [(3, 3)], [], [4, -1]),
@@ -45,10 +43,8 @@ def test_a_right_argument_comes_back_in_its_type_and_a_wrong_one_is_named(
         (lambda: g.distributions([[0.5, 0.5], [0.9]]), "a rectangular array of numbers"),
         (lambda: g.distributions([["a", "b"]]), "probabilities must be numbers, got <U1 such as"),
         (lambda: g.distributions([]), r"at least one label, got shape \(0,\)"),
-        (lambda: g.distributions(0.5), r"at least one label, got shape \(\)"),
         (lambda: g.distributions([0.5, 0.6]), r"sis sums to 1.1, off one by \+0.1 \(allowed: 1e-05\)"),
         (lambda: g.distributions([[1.0, 0.0], [0.5, 0.5 + 2e-5]]), r"hypothesis 1 .*, off one by \+2e-05"),
-        (lambda: g.distributions([[0.0, 0.0], [0.5, 0.5]]), "hypothesis 0 sums to 0, off one by -1"),
     ],
 )
 def test_a_wrong_array_is_named_with_what_is_wrong(check, message):

@@ -5,7 +5,7 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import CHANNELS, NATURES, play, small_rules
+from helpers import CHANNELS, NATURES, play, record, small_rules
 
 import ldp_gym
 from ldp_gym.core.divergences import kl, tv
@@ -51,6 +51,24 @@ def test_a_seed_gives_the_same_episodes_whatever_is_drawn_between_them(actions):
             env.unwrapped.np_random.random(draws)
     np.testing.assert_array_equal(*games)
     assert len({np.array(messages).tobytes() for messages in games[0]}) == 3
+
+
+SUMS = {
+    "adaptive-groups": -3.95088, "adaptive-split": 3.62585, "challenge": 5.66692, "designed": 567.861,
+    "gaussian-vector": 3.61158, "hadamard-response": 18.4914, "half-space": 0.131377, "hybrid": 51.4392,
+    "identity": 2.23625, "laplace-single": -1.70478, "laplace-vector": 3.20113, "local-hashing": 1505.74,
+    "one-bit": -13.3629, "randomized-response": 28.0957, "scheffe": -8.83699, "split": -3.39591,
+    "subset-selection": -1.25753, "unary-encoding": -11.8125, "vote": 16.0947, "wheel": 3.55068,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("channel", SUMS)
+def test_a_seed_keeps_its_game_under_an_id(channel):
+    """A weighted sum of three episodes' messages, recorded: another game needs the id LDPDist-v1."""
+    tape = record(small_rules(channel, "cycle"), 40, episodes=3, seed=7)[1]
+    messages = np.reshape(tape.messages, (3, 40, -1)).astype(np.float64)
+    weights = np.cos(np.arange(40.0)), np.sin(1.0 + np.arange(messages.shape[-1]))
+    assert np.einsum("btk,t,k->", messages, *weights) == pytest.approx(SUMS[channel], rel=1e-5)
 
 
 @pytest.mark.parametrize(
