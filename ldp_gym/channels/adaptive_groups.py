@@ -18,15 +18,7 @@ import numpy as np
 from ldp_gym.channels.base import LEAST_PUBLIC_WEIGHT, AdaptiveChannel, Public
 from ldp_gym.channels.listing import MOST_ORDERED, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, quadratic_losses
-from ldp_gym.core.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Messages,
-    expectations,
-    masses,
-    mixture,
-)
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, expectations, masses, mixture
 
 _EQUAL_MEANS = 1e-9
 """Differences below this are ties: the last bit depends on the shape of a batch, and must not decide."""

@@ -11,15 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.accounting import DeltaBounds
-from ldp_gym.channels.listing import (
-    FEWEST_DRAWS,
-    LARGEST_LIST,
-    NUM_DRAWS,
-    MessageList,
-    complete_list,
-    list_space,
-    message_range,
-)
+from ldp_gym.channels.listing import NUM_DRAWS, MessageList, complete_list, list_space, message_range
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at
 from ldp_gym.core.errors import IncompatibleChannelError
@@ -30,6 +22,9 @@ CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 
 Public = FloatArray | None
 """The public posterior ``(..., K)``; None where a channel does not read it."""
+
+_LARGEST_LIST, _FEWEST_DRAWS = 20_000_000, 20
+"""Largest list of messages, in numbers, and least number of draws of the public coins that it has."""
 
 LEAST_PUBLIC_WEIGHT = 1e-12
 """Least public weight of a hypothesis in the means that adaptive channels compare."""
@@ -75,13 +70,7 @@ class Channel(ABC):
     posterior_share: float = 0.0
 
     def __init__(
-        self,
-        num_hypotheses: int,
-        num_labels: int,
-        horizon: int,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        self, num_hypotheses: int, num_labels: int, horizon: int, *, epsilon: float = 1.0, delta: float = 0.0
     ) -> None:
         self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         self.num_labels = validation.whole("num_labels (M)", num_labels, least=2)
@@ -223,10 +212,10 @@ class Channel(ABC):
     def _list_some(self, candidates: FloatArray, posterior: Public) -> MessageList:
         """All messages given some draws of the public coins; those of a draw stand for a probability of 1."""
         parts: list[Messages] = []
-        size, coins = 0, np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins))
-        while len(parts) < NUM_DRAWS and (size < LARGEST_LIST or len(parts) < FEWEST_DRAWS):
-            parts.append(self.messages_given_coins(coins[len(parts)], candidates, posterior))
-            size += parts[-1].size
+        for coins in np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins)):
+            parts.append(self.messages_given_coins(coins, candidates, posterior))
+            if len(parts) >= _FEWEST_DRAWS and sum(part.size for part in parts) > _LARGEST_LIST:
+                break
         messages, lengths = np.concatenate(parts), [len(part) for part in parts]
         of_a_label = self.log_density(messages, candidates, posterior)[
             :, 0
@@ -286,11 +275,7 @@ class Channel(ABC):
         return DeltaBounds(delta, delta)
 
     def privatize(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        rng: np.random.Generator,
-        posterior: Public = None,
+        self, labels: IntArray, candidates: FloatArray, rng: np.random.Generator, posterior: Public = None
     ) -> Messages:
         """The messages of labels ``(...)``, with coins from ``rng``; the arguments are checked."""
         rng = validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")

@@ -20,12 +20,6 @@ MOST_ORDERED = 8
 NUM_DRAWS = 1000
 """Number of draws of the public coins that stand for all of them, where there are too many."""
 
-LARGEST_LIST = 20_000_000
-"""Largest list of messages, in numbers."""
-
-FEWEST_DRAWS = 20
-"""Smallest number of draws of the public coins, where they are long lists of long messages."""
-
 
 class MessageList(NamedTuple):
     """Messages with their weights: ``sum_z weight(z) q(z | y) = 1`` for every label.

@@ -66,12 +66,7 @@ def information_rate(
 
 
 def likelihood_ratios(
-    channel: Channel,
-    table: FloatArray,
-    prior: FloatArray,
-    public: FloatArray | None,
-    samples: int,
-    seed: int,
+    channel: Channel, table: FloatArray, prior: FloatArray, public: FloatArray | None, samples: int, seed: int
 ) -> tuple[FloatArray, FloatArray, IntArray | None]:
     """Messages of the mixture that ``prior`` makes of a table ``(K, M)``: listed, or drawn if they cannot be.
 

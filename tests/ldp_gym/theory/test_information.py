@@ -68,7 +68,7 @@ def test_windows_on_a_circle_stand_for_all_sets(name, monkeypatch):
     rate, error = theory.information_rate(channel, NINE, POSTERIOR)
     assert 0.0 < error < 0.05 * exact
     assert abs(rate - exact) < 6.0 * error
-    monkeypatch.setattr(base, "LARGEST_LIST", 50 * 25)  # a list fits into memory: 50 draws of 5 x 5
+    monkeypatch.setattr(base, "_LARGEST_LIST", 50 * 25)  # a list fits into memory: 50 draws of 5 x 5
     assert channel.list_messages(NINE).draws[-1] < 60
 
 
