@@ -9,12 +9,11 @@ from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
 from scipy.special import softmax
 from stable_baselines3 import PPO
-from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import SB3VecEnv, ScoreCallback, ScoreEvalCallback, load, make_sb3_env, save, score_policy
+from ldp_agents.rl import SB3VecEnv, ScoreEvalCallback, load, make_sb3_env, save, score_policy
 from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.ppo import PPOSettings
 from ldp_gym import wrappers
@@ -200,28 +199,6 @@ def test_a_score_is_of_what_the_policy_saw_in_training(tmp_path):
         score_policy(memory, plain, horizon=3)
 
 
-class Collected(KVWriter):
-    def write(self, key_values, key_excluded, step=0):
-        self.values = dict(key_values)
-
-    def close(self):
-        pass
-
-
-def test_a_callback_logs_scores():
-    env = make_sb3_env("LDPDistBox-easy-v0", num_envs=4, horizon=8)
-    callback = ScoreCallback()
-    callback.scores = [(0, 9.0)] * 95  # of which 92 are among the latest 100
-    model = PPO("MlpPolicy", env, n_steps=16, batch_size=64, n_epochs=1, device="cpu", seed=0)
-    model.set_logger(Logger(None, [writer := Collected()]))
-    model.learn(64, callback=callback)
-    (steps, scores), logged = zip(*callback.scores[95:], strict=True), writer.values["rollout/score"]
-    assert steps == (32,) * 4 + (64,) * 4
-    assert logged == pytest.approx((92 * 9.0 + sum(scores)) / 100)
-    assert np.isfinite(callback.scores).all()
-    assert len(model.ep_info_buffer) == 8, "returns are in SB3's logs"
-
-
 def test_the_best_model_is_kept(tmp_path, monkeypatch):
     """By its score on fixed episodes: the second of three, with the statistics of VecNormalize."""
     env = VecNormalize(make_sb3_env(num_envs=4, **EASY))
@@ -239,6 +216,8 @@ def test_the_best_model_is_kept(tmp_path, monkeypatch):
     assert torch.equal(best.policy.state_dict()["log_std"], scores[1])
     assert VecNormalize.load(str(tmp_path / "best" / "vecnormalize.pkl"), make_sb3_env(num_envs=1, **EASY))
     assert list((tmp_path / "logs").rglob("events.out.tfevents.*")), "tensorboard comes with the extra"
+    assert model.logger.name_to_value["eval/score"] == 0.2
+    assert len(model.ep_info_buffer) == 4, "returns are in SB3's logs"
     monkeypatch.undo()
     assert callback._scoring(model) == score_policy(model, BOX, episodes=8, seed=1_000_000, **EASY)
 

@@ -14,7 +14,7 @@ from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.storage import load, save
 
 if TYPE_CHECKING:
-    from ldp_agents.rl.scoring import ScoreCallback, ScoreEvalCallback, score_policy
+    from ldp_agents.rl.scoring import ScoreEvalCallback, score_policy
     from ldp_agents.rl.vec_env import SB3VecEnv, make_sb3_env
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "NetworkLearner",
     "PolicyLearner",
     "SB3VecEnv",
-    "ScoreCallback",
     "ScoreEvalCallback",
     "as_channel",
     "load",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldp_agents.rl.policies import PolicyLearner, game_parameters
-from ldp_agents.rl.scoring import ScoreCallback
 from ldp_agents.rl.vec_env import make_sb3_env
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 with extra("rl", "training"):
     import torch
     from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import BaseCallback
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def fit_ppo(config: Config, settings: PPOSettings, progress: ProgressCallback) -
     return model.learn(config.steps, callback=_Report(progress))
 
 
-class _Report(ScoreCallback):
+class _Report(BaseCallback):
     """Reports progress after every update."""
 
     def __init__(self, progress: ProgressCallback) -> None:
@@ -70,3 +70,6 @@ class _Report(ScoreCallback):
         self._progress(
             self.num_timesteps, lambda game: PolicyLearner(game, self.model, game_parameters(game))
         )
+
+    def _on_step(self) -> bool:
+        return True

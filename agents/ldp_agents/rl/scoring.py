@@ -1,4 +1,4 @@
-"""Scores of policies of stable-baselines3: on fresh episodes, in its logs, and to keep the best model."""
+"""Scores of policies of stable-baselines3 on fresh episodes, and a callback that keeps the best model."""
 
 from __future__ import annotations
 
@@ -138,25 +138,6 @@ class Scoring:
                 "the other wrappers, as in wrapper=lambda env: VecNormalize.load('statistics.pkl', env)"
             )
         return own
-
-
-class ScoreCallback(BaseCallback):
-    """SB3 callback that logs ``rollout/score``, the mean score of the latest 100 episodes of training.
-
-    Attributes:
-        scores: the scores of all episodes that have ended, as ``(steps, score)``.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scores: list[tuple[int, float]] = []
-
-    def _on_step(self) -> bool:
-        ended = [info["score"] for info in self.locals["infos"] if "score" in info]
-        if ended:
-            self.scores += [(self.num_timesteps, value) for value in ended]
-            self.logger.record("rollout/score", float(np.mean([value for _, value in self.scores[-100:]])))
-        return True
 
 
 class ScoreEvalCallback(BaseCallback):
