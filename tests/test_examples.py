@@ -10,6 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+SELECTION = "--users 10 20 --users-outside 20 --sizes 4 --classes 2 --episodes 4"
 PLAYED = {
     "animation.py": ("--labels 32 --users 6 --frames 3 --gif PICTURE", "split                total KL"),
     "ask.py": (
@@ -21,19 +22,12 @@ PLAYED = {
     "channels.py": ("--shapes 3x4 --horizon 20 --episodes 2 --tables 2 --csv TABLE", "adaptive-split"),
     "cleanrl_ppo.py": ("--updates 1 --episodes 2 --horizon 50", "cleanrl  total KL"),
     "first_episode.py": ("", "total KL"),
-    "hypothesis_selection.py": (
-        "--users 10 20 --users-outside 20 --sizes 4 --most 64 --classes 2 --episodes 4 "
-        "--csv . --picture PICTURE",
-        "tournament",
-    ),
+    "hypothesis_selection.py": (f"{SELECTION} --most 64 --csv . --picture PICTURE", "tournament"),
     "languages.py": ("--words 6 --users 10 --episodes 2 --csv TABLE --picture PICTURE", "M = "),
     "limit.py": ("--sizes 3 --horizons 20 --episodes 4 --csv TABLE", "adaptive-groups"),
     "model_selection.py": ("--users 12 --repeats 2 --csv TABLE", "uniform mixture"),
     "optimum.py": ("--size 3 --horizon 8 --episodes 20 --iterations 2", "policy 1"),
-    "own_channel.py": (
-        "--horizon 20 --episodes 2 --csv TABLE",
-        "sharper    claims eps = 1, has 1.0000: holds",
-    ),
+    "own_channel.py": ("--horizon 20 --episodes 2 --csv TABLE", "claims eps = 1, has 1.0000: holds"),
     "own_learner.py": ("", "Fading"),
     "refined.py": ("--parts 1 3 --horizon 20 --episodes 2 --csv TABLE", "randomized-response"),
     "survey.py": ("", "refused: a message of "),

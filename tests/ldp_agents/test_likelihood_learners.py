@@ -97,11 +97,8 @@ def test_no_sequence_of_hypotheses_beats_it_by_more_than_the_bound(switches):
         assert total <= best.min() + bound
 
 
-OF_PAIRS = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 60, "epsilon": 3.0}
-
-
 def test_it_is_bayes_rule_over_members_and_pairs():
-    game, tape = record(OF_PAIRS)
+    game, tape = record({**SMALL, "horizon": 60})
     likelihood = likelihoods(game, tape)[0]
     along = weights_along(ldp_agents.Pairs(game, members=0.7), tape)[0]
     mixtures = [(0.7 / 3, np.eye(3)[k]) for k in range(3)]
@@ -115,7 +112,7 @@ def test_it_is_bayes_rule_over_members_and_pairs():
 
 
 def test_without_pairs_it_is_bayes_and_too_many_hypotheses_are_refused():
-    game, tape = record(OF_PAIRS)
+    game, tape = record({**SMALL, "horizon": 60})
     ours, bayes = ldp_agents.Pairs(game, members=1.0), ldp_agents.Bayes(game)
     np.testing.assert_allclose(weights_along(ours, tape), weights_along(bayes, tape), rtol=1e-9)
     assert len(mixtures_of_two(128)) == 5 * 64 * 127
@@ -124,11 +121,8 @@ def test_without_pairs_it_is_bayes_and_too_many_hypotheses_are_refused():
         ldp_agents.Pairs(game)
 
 
-OF_MIXTURES = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 300}
-
-
 def test_it_steps_towards_bayes_rule():
-    game, tape = record(OF_MIXTURES)
+    game, tape = record({**GAME, "horizon": 300})
     likelihood = likelihoods(game, tape)[0]
     along = weights_along(ldp_agents.SoftBayes(game, rate=0.3), tape)[0]
     weights = np.full(4, 0.25)
@@ -142,7 +136,7 @@ def test_it_steps_towards_bayes_rule():
 @pytest.mark.parametrize("channel", ["laplace-single", "split", "randomized-response"])
 def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
     """The best mixture by the EM algorithm, which climbs the concave likelihood; it is near, or worse."""
-    rules = {**OF_MIXTURES, "channel": channel, "epsilon": epsilon}
+    rules = {**GAME, "horizon": 300, "channel": channel, "epsilon": epsilon}
     rules |= {"truth": "mixture", "truth_kwargs": {"num_members": 3}}
     game, tape = record(rules, episodes=4)
     likelihood, rate = likelihoods(game, tape), 0.05
@@ -163,8 +157,7 @@ TABLES |= {"num_hypotheses": 8, "num_labels": 16, "horizon": 1000, "channel": "s
 
 @pytest.mark.parametrize("truth", ["uniform", "mixture", "switching"])
 def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(truth):
-    rules = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 200, "truth": truth}
-    game, tape = record(rules, episodes=4)
+    game, tape = record({**GAME, "horizon": 200, "truth": truth}, episodes=4)
     likelihood = likelihoods(game, tape)
     paid = message_losses(weights_along(ldp_agents.Robust(game), tape), likelihood)
     pairs = ldp_agents.Pairs(game, members=MEMBER / (MEMBER + PAIR))

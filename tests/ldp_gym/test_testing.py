@@ -120,12 +120,8 @@ def sending(kind, change):
 
 @pytest.mark.parametrize(
     ("kind", "change"),
-    [
-        (RandomizedResponse, lambda messages: messages + 1),
-        (RandomizedResponse, lambda messages: messages * 1.0),
-        (RandomizedResponse, lambda messages: messages.tolist()),
-        (LaplaceSingle, lambda messages: messages * np.nan),
-    ],
+    [(RandomizedResponse, change) for change in (lambda m: m + 1, lambda m: m * 1.0, lambda m: m.tolist())]
+    + [(LaplaceSingle, lambda m: m * np.nan)],
 )
 def test_messages_that_are_not_points_of_the_space_end_the_game(kind, change):
     channel = sending(kind, change)(3, 5, 50)

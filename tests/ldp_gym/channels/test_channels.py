@@ -7,6 +7,7 @@ from itertools import product
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces
 from helpers import CHANNELS, TABLE, delta_of, make_channel
 
 import ldp_agents
@@ -131,6 +132,9 @@ def test_log_densities_stay_finite_where_rounding_leaves_the_unit_interval():
         np.testing.assert_allclose(density, [0.0, -epsilon], atol=1e-9)
 
 
+SQUARE, PAIRS = spaces.MultiDiscrete([2, 2], start=[3, 3]), spaces.Box(1, 2, (2,), np.int8)
+
+
 class Points(ldp_gym.Channel):
     """Randomized response on four labels, in a space of four points; the first label may leak at the last."""
 
@@ -158,13 +162,7 @@ class Points(ldp_gym.Channel):
 
 @pytest.mark.parametrize(
     "space",
-    [
-        gym.spaces.Discrete(4, start=5),
-        gym.spaces.Discrete(4, start=-7),
-        gym.spaces.MultiBinary(2),
-        gym.spaces.MultiDiscrete([2, 2], start=[3, 3]),
-        gym.spaces.Box(1, 2, (2,), np.int8),
-    ],
+    [*(spaces.Discrete(4, start=start) for start in (5, -7)), spaces.MultiBinary(2), SQUARE, PAIRS],
     ids=str,
 )
 def test_a_custom_channel_may_send_points_of_any_finite_space(space):
@@ -190,17 +188,14 @@ def test_a_custom_channel_may_send_points_of_any_finite_space(space):
     assert (expected.argmin(axis=1) == np.arange(3)).all()  # the truth has the least loss
 
     exact = ExactChannel(channel)
-    for label in range(4):
-        message, epsilon = exact.answer(label, TABLE)
-        assert message.tolist() in channel.points.tolist()
-        assert epsilon <= 1.0
-
+    answers = [exact.answer(label, TABLE) for label in range(4)]
+    assert all(message.tolist() in channel.points.tolist() and epsilon <= 1.0 for message, epsilon in answers)
     assert channel.placeholder in space  # stands for no message
     check_learner("bayes", hypotheses=TABLE, channel=channel, horizon=20)
 
 
 def test_a_point_that_nobody_sends_gives_nobody_away():
-    wide = Points(3, 4, 20, space=gym.spaces.MultiDiscrete([3, 2], start=[3, 3]))
+    wide = Points(3, 4, 20, space=spaces.MultiDiscrete([3, 2], start=[3, 3]))
     with np.errstate(divide="ignore"):
         assert audit.certify(wide, TABLE).epsilon == pytest.approx(1.0)
         assert audit.reachable(wide, TABLE).holds
