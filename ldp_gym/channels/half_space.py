@@ -41,8 +41,8 @@ SAME = 1e-8
 _APART = 1e-3
 """Distance from the span of those before it, relative to the largest of all, that makes a good basis."""
 
-_NUMBERS_AT_ONCE, _TABLES_AT_ONCE = 2**18, 256
-"""Numbers, and tables, that are worked on together: they fit into a processor's cache."""
+_NUMBERS_AT_ONCE = 2**19
+"""Size of the tables, in numbers, that are worked on together: enough to make the cost of calls vanish."""
 
 
 class HalfSpace(BitChannel):
@@ -190,8 +190,8 @@ def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray)
 
 
 def _lewis_factor(tables: FloatArray) -> LewisFactor:
-    """Basis and Lewis weights' geometry of tables ``(B, K, M)``, in chunks that fit the cache."""
-    at_once = max(1, min(_TABLES_AT_ONCE, _NUMBERS_AT_ONCE // tables[0].size))
+    """Basis and Lewis weights' geometry of tables ``(B, K, M)``, chunk by chunk."""
+    at_once = max(1, _NUMBERS_AT_ONCE // tables[0].size)
     parts = [_factor_chunk(tables[start : start + at_once]) for start in range(0, len(tables), at_once)]
     return LewisFactor(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
@@ -202,7 +202,8 @@ def _factor_chunk(tables: FloatArray) -> LewisFactor:
     size = min(len(points), len(start) - 1)
     basis = np.repeat(np.arange(size)[:, None], len(tables), axis=1)
     used = np.ones(basis.shape, dtype=np.bool_)
-    _, _, weights, distances = _triangular(points[:size], start, used)
+    distances = np.empty(basis.shape)
+    _, _, weights = _triangular(points[:size], start, used, distances)
     # The first hypotheses are a good basis, unless one of them is nearly in the span of those before it.
     largest = np.maximum.reduce(0.5 * _sum_labels(np.abs(points)), axis=0)
     other = (distances <= np.maximum(_APART * largest, SAME)).any(axis=0)
@@ -215,7 +216,7 @@ def _factor_chunk(tables: FloatArray) -> LewisFactor:
             rest = _triangular(points[..., other], rest, used[:, other])[2]
         weights[:, other] = rest
     for _ in range(_LEWIS_STEPS):
-        lower, inverse, weights, _ = _triangular(points[:size], weights, used)
+        lower, inverse, weights = _triangular(points[:size], weights, used)
     return LewisFactor(lower, inverse, basis + 1)
 
 
@@ -244,26 +245,27 @@ def _find_basis(points: FloatArray, weights: FloatArray) -> IntArray:
 
 
 def _triangular(
-    points: FloatArray, weights: FloatArray, used: BoolArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    points: FloatArray, weights: FloatArray, used: BoolArray, distances: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The factor of ``A = sum_y u_y u_y^T / tau_y`` for weights ``(M, B)``, below and 1 over its diagonal.
 
     By Gram and Schmidt on ``u_y / sqrt(tau_y)``: A itself has half of the digits of small distances. Returned
-    too: ``|L^-1 u_y|``, ``(M, B)``, and the total variation of each row from the span of those before it.
+    too: ``|L^-1 u_y|``, ``(M, B)``. The total variations of each row from the span of those before it are
+    written to ``distances``.
     """
     roots = np.sqrt(weights)
     rest = points * _reciprocals(roots)
     size, squares = len(points), np.zeros_like(weights)
     lower, inverse = np.zeros((size, size, points.shape[-1])), np.zeros((size, points.shape[-1]))
-    distances = np.empty(inverse.shape)
     for k in range(size):
-        distances[k] = 0.5 * _sum_labels(np.abs(rest[k]) * roots)
+        if distances is not None:
+            distances[k] = 0.5 * _sum_labels(np.abs(rest[k]) * roots)
         inverse[k] = used[k] * _reciprocals(np.sqrt(_sum_labels(np.square(rest[k]))))
         rest[k] *= inverse[k]
         squares += np.square(rest[k])
         lower[k + 1 :, k] = _sum_labels(rest[k + 1 :] * rest[k])
         rest[k + 1 :] -= lower[k + 1 :, k, None] * rest[k]
-    return lower, inverse, roots * np.sqrt(squares), distances
+    return lower, inverse, roots * np.sqrt(squares)
 
 
 def _reciprocals(lengths: FloatArray) -> FloatArray:
