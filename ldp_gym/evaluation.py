@@ -7,7 +7,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -388,17 +388,8 @@ def _heaviest(weights: FloatArray) -> IntArray:
     return np.where(unique, weights.argmax(axis=-1), NO_MEMBER)
 
 
-class Block(NamedTuple):
-    """A block of rounds: its first round, its tape, and the loss of each hypothesis, ``(B, n or 1, K)``."""
-
-    start: int
-    tape: Tape
-    charged: FloatArray
-
-    @property
-    def num_bytes(self) -> int:
-        arrays = [self.charged, *vars(self.tape).values()]
-        return sum(array.nbytes for array in arrays if array is not None)
+Block = tuple[int, Tape, FloatArray]
+"""A block of rounds: its first round, its tape, and the loss of each hypothesis, ``(B, n or 1, K)``."""
 
 
 class Recording:
@@ -423,7 +414,8 @@ class Recording:
             return
         kept, size = [], 0
         for block in self._record(plays, stops):
-            size += block.num_bytes
+            arrays = (block[2], *vars(block[1]).values())
+            size += sum(array.nbytes for array in arrays if array is not None)
             if size <= self._bytes_left:
                 kept.append(block)
             else:
@@ -447,7 +439,7 @@ class Recording:
                     handed.flags.writeable = False  # a learner that changes them in place gets an error
             if not start or "distributions" not in scenario.constant_fields:
                 charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
-            yield Block(start, tape, charged)
+            yield start, tape, charged
 
 
 def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArray:

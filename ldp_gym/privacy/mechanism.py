@@ -88,13 +88,11 @@ class Mechanism:
 
     def _check_kinds(self, labels: IntArray) -> None:
         for i in {type(message): i for i, message in enumerate(self.messages)}.values():
-            found, got = kind_of(self.messages[i]), f"{self._name} returned"
-            if not found:
-                got = f"{got} {validation.describe(self.messages[i])} for label {labels[i]}"
-                raise MechanismFailedError(f"{got}; a message is a {', a '.join(_KINDS)}")
-            if found != (self._kind or found):
-                got = f"{got} a {found} for label {labels[i]}, and a {self._kind} before"
-                raise MechanismFailedError(f"{got}: messages must be of one kind")
+            found = kind_of(self.messages[i])
+            if not found or found != (self._kind or found):
+                got = f"{self._name} returned {validation.describe(self.messages[i])} for label {labels[i]}"
+                before = f", and a {self._kind} before" if found else ""
+                raise MechanismFailedError(f"{got}{before}; a message is a {', a '.join(_KINDS)}")
             self._kind = found
 
 

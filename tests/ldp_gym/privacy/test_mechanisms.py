@@ -140,7 +140,7 @@ def now_and_then(label, calls=[0]):  # noqa: B006 - counts its calls
         (lambda label: 1 // (label - 1), "failed for label 1 .* ZeroDivisionError.*return a message instead"),
         (lambda label: exit(label), "failed for label . .* SystemExit"),
         (hang, "hang took more than 0.5 seconds, last for label"),
-        (now_and_then, "returned a string for label ., and a number before|a number .* a string before"),
+        (now_and_then, "of type str for label ., and a number before|of type int .* a string before"),
         (lambda label: None, "returned None of type NoneType for label .; a message is a number"),
         (lambda label: {"label": label}, "of type dict .* a message is a number"),
     ],
