@@ -135,9 +135,8 @@ class Cell:
     @property
     def rounds(self) -> int:
         """Number of rounds to play, to which the time is proportional."""
-        experiment = self.experiment
-        truths = experiment.num_hypotheses if experiment.truth == "all" else 1
-        return experiment.episodes * experiment.horizon * truths
+        truths = self.experiment.num_hypotheses if self.experiment.truth == "all" else 1
+        return self.experiment.episodes * self.experiment.horizon * truths
 
     @cached_property
     def configuration(self) -> str:
@@ -150,9 +149,6 @@ class Cell:
     def key(self) -> str:
         """Hash of the configuration."""
         return fingerprint(self.configuration.encode())
-
-
-# -- Games by their rules -----------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=32)

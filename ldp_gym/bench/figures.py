@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -86,16 +86,12 @@ def save_figure(drawing: Figure, path: Path) -> str:
     return svg.read_text("utf-8")
 
 
-def new_figure(
-    columns: int = 1, rows: int = 1, *, width: float = 3.6, height: float = 2.9, **options: Any
-) -> tuple[Figure, Any]:
-    """Make a figure and its axes, an array of shape ``(rows, columns)``."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+def new_figure(columns: int = 1, *, width: float, height: float, **options: Any) -> tuple[Figure, Any]:
+    """Make a figure and its axes, side by side, an array of shape ``(1, columns)``."""
     from matplotlib.figure import Figure
 
-    drawing = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    FigureCanvasAgg(drawing)
-    return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
+    drawing = Figure(figsize=(width * columns, height), layout="constrained")
+    return drawing, drawing.subplots(1, columns, squeeze=False, **options)
 
 
 def colour(name: str, position: int = 0) -> str:
@@ -162,13 +158,12 @@ def draw_rows(
     panels: Panels,
     *,
     xlabel: str,
-    references: Mapping[str, float] | None = None,
+    reference: float | None = None,
     scale: Literal["log", "symlog", "linear"] = "log",
 ) -> Figure:
     """Draw a row per name with a dot and 95% interval for each series; the first one decides the order.
 
-    ``references`` has dotted vertical lines by the panel's title. Negative quantities need the scale "symlog"
-    or "linear".
+    ``reference`` is a dotted vertical line. Negative quantities need the scale "symlog" or "linear".
     """
     names = list(dict.fromkeys(row for panel in panels.values() for rows in panel.values() for row in rows))
     series = list(dict.fromkeys(name for panel in panels.values() for name in panel))
@@ -186,8 +181,8 @@ def draw_rows(
             known = np.array([e.known for e in estimates.values()])
             if known.any():
                 panel.hlines(places[known], low[known], high[known], color=hue, linewidth=1)
-        if references and title in references:
-            panel.axvline(references[title], color="black", linestyle=":")
+        if reference is not None:
+            panel.axvline(reference, color="black", linestyle=":")
         panel.set_title(title)
         if scale == "log":
             set_log_scale(panel, "x")

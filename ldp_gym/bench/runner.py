@@ -76,7 +76,7 @@ def run(
         size: "default", or "small" for a quick look.
         dask: address of a Dask scheduler, to play the cells there instead.
         trust: whether a trained model's files may run code when they are read.
-        on_start: called with the number of cells, of those already played, and of the rounds to be played.
+        on_start: called with the numbers of cells, of those already played, and of rounds to be played.
         on_cell: called with each cell and its outcome.
 
     Raises:
@@ -102,14 +102,8 @@ def run(
     _warn_of_blind_games(experiments)
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
-    settings: dict[str, Any] = {
-        "learners": learners,
-        "channels": channels,
-        "episodes": episodes,
-        "seed": seed,
-        "size": size,
-    }
-    settings["parameters"] = dict(suite.parameters)
+    settings: dict[str, Any] = {"learners": learners, "channels": channels, "parameters": suite.parameters}
+    settings |= {"episodes": episodes, "seed": seed, "size": size}
     finished = store.finished()
     for fault in store.faults:
         warnings.warn(f"in {store.path}, {fault}", stacklevel=2)

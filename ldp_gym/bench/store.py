@@ -67,15 +67,15 @@ def join_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
     """The outcome of an experiment from those of its cells: if they end differently, it has failed."""
     seconds = sum(outcome.seconds for outcome in outcomes)
     first = {outcome.status: outcome for outcome in reversed(outcomes)}
-    if "failed" not in first and len(first) > 1:
-        refused = sum(outcome.status == "incompatible" for outcome in outcomes)
-        reason = f"it refused {refused} of {len(outcomes)} cells, and played the others: "
-        return Outcome("failed", None, f"{reason}{first['incompatible'].message}", seconds)
-    evaluations = [outcome.evaluation for outcome in outcomes if outcome.evaluation is not None]
-    if "failed" not in first and evaluations:
-        return Outcome("done", join_episodes(evaluations), None, seconds)
-    end = first.get("failed", outcomes[0])
-    return Outcome(end.status, None, end.message, seconds)
+    played = [outcome.evaluation for outcome in outcomes if outcome.evaluation is not None]
+    if set(first) == {"done"}:
+        return Outcome("done", join_episodes(played), None, seconds)
+    end = first.get("failed") or first["incompatible"]
+    status, message = end.status, end.message
+    if played and status == "incompatible":
+        refused = f"{len(outcomes) - len(played)} of {len(outcomes)}"
+        status, message = "failed", f"it refused {refused} cells, and played the others: {message}"
+    return Outcome(status, None, message, seconds)
 
 
 class Store:
@@ -141,8 +141,6 @@ class Store:
         if fault not in self.faults:
             self.faults.append(fault)
 
-    # -- Cells --------------------------------------------------------------------------------------------
-
     def save(self, cell: Cell, outcome: Outcome) -> None:
         """Keep a cell's outcome, in one transaction."""
         blob = None if outcome.evaluation is None else _pack(outcome.evaluation)
@@ -175,21 +173,15 @@ class Store:
             except _UNREADABLE as error:
                 self._note(f"the cell {str(row['key'])[:12]} cannot be read ({error}): bench plays it again")
 
-    # -- Runs ---------------------------------------------------------------------------------------------
-
     def begin_run(self, suite: str, settings: Mapping[str, Any], keys: Iterable[str]) -> int:
         """Note that a suite is run: its settings, machine, versions and cells."""
-        kept, command = json.dumps(dict(settings), sort_keys=True), printable(" ".join(sys.argv))
-        machine = platform.platform()
         made_by = versions("ldp-gym", "numpy", "scipy", "gymnasium") | {"code": own_code()[:12]}
+        kept = [json.dumps(value, sort_keys=True) for value in (dict(settings), list(keys), made_by)]
+        row = (suite, *kept, printable(" ".join(sys.argv)), platform.platform(), _now())
+        columns = "suite, settings, keys, versions, command, machine, started"
         with self._open() as database:
-            run = database.execute(
-                "INSERT INTO runs (suite, settings, keys, command, machine, versions, started) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (suite, kept, json.dumps(list(keys)), command, machine, json.dumps(made_by), _now()),
-            ).lastrowid
-        assert run is not None
-        return run
+            added = database.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            return int(added.lastrowid or 0)
 
     def end_run(self, run: int) -> None:
         with self._open() as database:
@@ -205,8 +197,6 @@ class Store:
             except _UNREADABLE as error:
                 self._note(f"the record of run {row['id']} cannot be read ({error}): run it again")
         return found
-
-    # -- Export -------------------------------------------------------------------------------------------
 
     def export(self, path: str | Path) -> int:
         """Write one row per episode and checkpoint to a CSV file; return their number."""

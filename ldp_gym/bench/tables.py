@@ -1,4 +1,4 @@
-"""Tables of results as data frames of text, for a terminal (rich) and for a page (HTML)."""
+"""Tables of results as data frames of text, for a terminal and for a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ldp_gym.statistics import Estimate
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-    from rich.console import Console
 
 
 Row = Mapping[str, Any]
@@ -42,6 +41,10 @@ def _over_bayes(row: Row) -> str:
     return f"{gap}, level" if gap.contains(0.0) and gap.known else str(gap)
 
 
+def _regret(row: Row) -> str:
+    return "" if row["member"] or math.isnan(row["regret"].value) else row["regret"].short
+
+
 def _number(key: str, form: str) -> Callable[[Row], str]:
     return lambda row: "" if math.isnan(row[key]) else format(row[key], form)
 
@@ -55,26 +58,11 @@ LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
     "Risk": (_risk, "mean total KL in nats, 95% interval; bold: Bayes and what is level, else the least"),
     "Worst truth": (_number("worst_truth", ".0f"), "the truth of the largest risk, which the row shows"),
     "TV per round": (_number("tv", ".4f"), "mean total variation from the truth"),
-    "Regret": (
-        lambda row: "" if row["member"] or math.isnan(row["regret"].value) else row["regret"].short,
-        "risk less that of the best hypothesis in hindsight, where the truth is outside the class",
-    ),
-    "Score": (
-        _number("score", "z.3f"),
-        "(uniform - risk) / (uniform - Bayes), on the same episodes; blank where Bayes barely learns",
-    ),
-    "Over Bayes": (
-        _over_bayes,
-        "paired difference of the risks, 95% intervals that hold together in a game; level: it holds 0",
-    ),
-    "Over floor": (
-        _number("over_floor", ".1f"),
-        "risk over class_floor, below which no private channel and learner is; an estimate with contexts",
-    ),
-    "Bound": (
-        lambda row: "" if math.isnan(row["bound"]) else Estimate(row["bound"]).short,
-        "promise of a theorem; log K for Bayes without privacy",
-    ),
+    "Regret": (_regret, "risk less that of the best hypothesis in hindsight, for a truth outside the class"),
+    "Score": (_number("score", "z.3f"), "0 is uniform, 1 is Bayes; blank where Bayes barely learns"),
+    "Over Bayes": (_over_bayes, "paired difference, intervals that hold together; level: it may be 0"),
+    "Over floor": (_number("over_floor", ".1f"), "risk over class_floor, which no private system is below"),
+    "Bound": (_number("bound", ",.4g"), "promise of a theorem; log K for Bayes without privacy"),
     "Episodes": (_number("episodes", ",.0f"), "number of episodes"),
     "Seconds": (_number("seconds", ".2f"), "computing time"),
 }
@@ -123,24 +111,14 @@ def to_html(table: DataFrame, identifier: str) -> str:
         return Markup(shown.to_html(escape=False, index=False, border=0, justify="left", **options))
 
 
-def print_table(console: Console, title: str, table: DataFrame) -> None:
-    """Print a table; where it is wider than the terminal, some columns at a time next to the first one."""
-    from rich.table import Table
-    from rich.text import Text
-
-    first, *others = table.columns
-    width = {name: max(len(name), *map(len, table[name])) + 1 for name in table}
+def to_text(table: DataFrame, width: int) -> str:
+    """A table as text; a star marks what is bold on a page, and wide ones are cut into blocks of columns."""
+    columns = [[name, *(printable(t) + "*" * isinstance(t, Best) for t in table[name])] for name in table]
+    first, *others = [[text.rjust(max(map(len, column))) for text in column] for column in columns]
     blocks = [[first]]
-    for name in others:
-        if len(blocks[-1]) > 1 and sum(width[known] for known in [*blocks[-1], name]) > console.width + 1:
+    for column in others:
+        if sum(len(known[0]) + 1 for known in (*blocks[-1], column)) > width + 1:
             blocks.append([first])
-        blocks[-1].append(name)
-    console.print(Text(title), highlight=False)
-    for block in blocks:
-        shown = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-        for name in block:
-            numeric = all(text[:1] in "0123456789-[" for text in table[name])
-            shown.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
-        for row in table[block].itertuples(index=False):
-            shown.add_row(*(Text(printable(text), "bold" if isinstance(text, Best) else "") for text in row))
-        console.print(shown, "", sep="\n", highlight=False)
+        blocks[-1].append(column)
+    lines = [[" ".join(row) for row in zip(*block, strict=True)] for block in blocks]
+    return "\n\n".join("\n".join(some) for some in lines)

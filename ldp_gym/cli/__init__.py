@@ -100,9 +100,5 @@ def _options(
         raise typer.Exit
 
 
-app.command("bench")(bench_command)
-app.command("report")(report_command)
-app.command("export")(export_command)
-app.command("list")(list_command)
-app.command("audit")(audit_command)
-app.command("select")(select_command)
+for command in (bench_command, report_command, export_command, list_command, audit_command, select_command):
+    app.command(command.__name__.removesuffix("_command"))(command)

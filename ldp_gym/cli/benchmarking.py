@@ -129,22 +129,21 @@ class _Bar(Progress):
     """Progress bar of the cells; the time left is proportional to the rounds left."""
 
     def __init__(self, console: Console) -> None:
-        cells = TextColumn("{task.fields[done]}/{task.fields[cells]} cells")
+        count = TextColumn("{task.fields[done]}/{task.fields[cells]} cells")
         text = TextColumn("{task.description}", markup=False)
-        columns = (BarColumn(12), cells, TimeElapsedColumn(), TimeRemainingColumn(), text)
-        super().__init__(*columns, console=console)
-        self._task = self.add_task("starting", total=None, done=0, cells="?")
+        super().__init__(
+            BarColumn(12), count, TimeElapsedColumn(), TimeRemainingColumn(), text, console=console
+        )
+        self._task, self._done = self.add_task("starting", total=None, done=0, cells="?"), 0
 
     def begin(self, cells: int, done: int, rounds: int) -> None:
-        text = "playing" if rounds else "all in the store"
-        self.update(self._task, total=max(rounds, 1), completed=0 if rounds else 1)
-        self.update(self._task, description=text, done=done, cells=cells)
+        text, self._done = "playing" if rounds else "all in the store", done
+        self.update(self._task, total=rounds, description=text, done=done, cells=cells)
 
     def add_cell(self, cell: Cell, outcome: Outcome) -> None:
-        failed = ", failed" if outcome.status == "failed" else ""
-        text = printable(f"{cell.experiment.learner} on {cell.experiment.channel}{failed}")
-        done = self.tasks[0].fields["done"] + 1
-        self.update(self._task, advance=cell.rounds, description=text, done=done)
+        text = f"{cell.experiment.learner} on {cell.experiment.channel}"
+        text, self._done = printable(text) + ", failed" * (outcome.status == "failed"), self._done + 1
+        self.update(self._task, advance=cell.rounds, description=text, done=self._done)
 
 
 def _print_section(console: Console, section: Section) -> None:
@@ -157,7 +156,8 @@ def _print_section(console: Console, section: Section) -> None:
     if results.successes and suite.lead(results)[1]:
         say(console, findings.pop(0)[0].text)
     for title, table in _printed_tables(suite, results) if results.successes else ():
-        tables.print_table(console, f"\n{title}", table)
+        say(console, f"\n{title}")
+        typer.echo(f"{tables.to_text(table, console.width)}\n")
     colours = dict(zip(Verdict, ("green", "dim", "dim", "red"), strict=True))
     for finding, verdict in findings:
         mark = Text("· ") if verdict is None else Text(f"{verdict.mark} ", colours[verdict])
@@ -179,7 +179,7 @@ def _printed_tables(suite: Suite, results: Results) -> list[tuple[str, Any]]:
         return found
     shared, rows = tables.leaderboard(results)
     if (cells := tables.grid(results)) is not None:
-        title = "Mean loss of each learner on each channel, in nats; bold: Bayes and what is level with it."
+        title = "Mean loss of each learner on each channel, in nats; *: Bayes and what is level with it."
         return [*found, (f"{title} {shared}", cells)]
     wanted = ("Game", "Channel", "Learner", "Risk", "Score", "Over Bayes")
     return [*found, (shared, rows[[title for title in wanted if title in rows]])]

@@ -152,7 +152,7 @@ class Splits(Suite):
             spans = {name: [float(np.mean(own)), min(own), max(own)] for name, own in splits.items()}
             series[learner] = {n: Estimate(*np.maximum(spans[n], -0.25)) for n in TESTS if n in spans}
         label = "score: 0 for uniform, 1 for Bayes (dotted), cut at -0.25; lines span the split's games"
-        return figures.draw_rows({"": series}, xlabel=label, references={"": 1.0}, scale="linear")
+        return figures.draw_rows({"": series}, xlabel=label, reference=1.0, scale="linear")
 
 
 def _games(small: bool) -> list[tuple[str, dict[str, Any]]]:

@@ -176,7 +176,7 @@ class Limit(Suite):
             rows = panels.setdefault(f"K = {k}", {}).setdefault("", {})
             rows.setdefault(r.channel, r.risk / theory.information_limit(k, r.horizon, 1.0))
         label = "risk as a multiple of the information limit (dotted)"
-        return figures.draw_rows(panels, xlabel=label, references=dict.fromkeys(panels, 1.0))
+        return figures.draw_rows(panels, xlabel=label, reference=1.0)
 
 
 class Rates(Suite):

@@ -104,7 +104,7 @@ def test_lines_and_rows_have_the_intervals_they_are_given():
     assert panel.collections[0].get_segments()[0][:, 1].tolist() == [1.5, 3.0]
     (panel,) = figures.draw_rows({"": {"a": {"row": known, "other": unknown}}}, xlabel="x").axes
     assert [part[:, 0].tolist() for part in panel.collections[0].get_segments()] == [[1.5, 3.0]]
-    (panel,) = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", references={"": 1.0}).axes
+    (panel,) = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", reference=1.0).axes
     assert not panel.collections
     assert panel.get_xlim()[1] < 100.0
 

@@ -136,11 +136,10 @@ def test_runs_of_unknown_suites_other_versions_and_lost_learners_are_noted(tmp_p
     store = Store(tmp_path)
     store.begin_run("mine", RUN, [])
     store.begin_run("limit", RUN | {"learners": ["/lost/model"]}, [])
-    monkeypatch.setattr(report, "VERSION", "99.0")
+    monkeypatch.setattr(report, "own_code", lambda: "another code")
     page = Report(tmp_path).write().read_text("utf-8")
     assert "Its experiments are not known here: unknown suite &#39;mine&#39;" in page
-    assert "is 99.0 (code " in page
-    assert "results of another version or other code do not count" in page
+    assert "It was run with other code, whose results do not count" in page
     assert "/lost/model is not here any more." in page
     assert "Nothing of it has been played to the end yet." in page
 
