@@ -241,6 +241,6 @@ def _exp_below(exponent: float) -> Fraction:
 
 
 def _uniforms(bits: int, count: int) -> FloatArray:
-    """Public coins strictly inside (0, 1), from 64 random bits each, of which 53 are used."""
+    """Public coins strictly inside (0, 1), from 64 random bits each, of which 52 are used (53 may give 1)."""
     numbers = np.frombuffer(bits.to_bytes(8 * count, "little"), dtype=np.uint64)
-    return ((numbers >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return ((numbers >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
