@@ -202,6 +202,11 @@ def measure() -> Iterator[tuple[str, float, float, str]]:
             ours = steps("LDPDistBox-v0", games, LOGITS, channel)
             ratio = compare(ours, steps("LDPDist-v0", games, UNIFORM, channel), repeats=5)
             yield f"LDPDistBox-v0 on {channel}, games: {games}", ratio, promised, "LDPDist-v0"
+    asked = gym.make_vec("LDPAsk-v0", num_envs=64, horizon=1000)
+    asked.reset(seed=0)
+    reference = steps("LDPDistBox-v0", 64, LOGITS, "adaptive-split")
+    ratio = compare(partial(vector_steps, asked, asked.action_space.sample()), reference)
+    yield "LDPAsk-v0, games: 64", ratio, 0.3, "LDPDistBox-v0 on adaptive-split"
 
     work = 400_000 / PLAIN_ROUNDS
     yield "evaluate EXP3, KL and TV", compare(partial(play, "exp3"), play_by_hand, work), 0.8, PLAIN
