@@ -47,6 +47,7 @@ class LocalHashing(EvenChannel, LabelChannel):
     """
 
     num_uniforms = 4  # a, b, whether to name the right bucket, and which other
+    num_public_coins = 2  # multiplier a and offset b of the hash
 
     @cached_property
     def num_buckets(self) -> int:
@@ -111,11 +112,6 @@ class LocalHashing(EvenChannel, LabelChannel):
             named = np.concatenate([messages[..., :2], np.full_like(messages[..., 2:], bucket)], axis=-1)
             squares += np.square(self._chances(named, candidates, posterior))
         return quadratic_losses(chances, math.exp(self._log_fit) * squares, self.epsilon)
-
-    @property
-    def num_public_coins(self) -> int:
-        """Two: multiplier and offset of the hash."""
-        return 2
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None

@@ -64,6 +64,7 @@ class OneBit(ClippedChannel):
     def _valid_epsilon(self, epsilon: float) -> float:
         return validation.squarable("epsilon", epsilon)  # a report, about 2 / eps, is squared
 
+    num_public_coins = 1  # it draws the revealed coordinate
     _num_coins = 1
 
     @property
@@ -182,11 +183,6 @@ class OneBit(ClippedChannel):
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """All pieces, as :meth:`list_messages` has them."""
         return self.list_messages(candidates, posterior).messages
-
-    @property
-    def num_public_coins(self) -> int:
-        """One uniform: it draws the revealed coordinate."""
-        return 1
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None

@@ -122,7 +122,15 @@ class ExactChannel:
 
     def __init__(self, channel: Channel) -> None:
         self.channel = require_channel(channel)
-        _require_finite(channel)
+        advice = "Use one with finite messages, such as 'one-bit', or define messages_given_coins()"
+        if math.isinf(channel.epsilon):
+            raise IncompatibleChannelError(f"{channel!r} hides nothing: there is no exact table. {advice}")
+        uniform = uniform_distribution(channel.num_hypotheses, channel.num_labels)
+        coins = np.full(channel.num_public_coins, 0.5)
+        try:
+            channel.messages_given_coins(coins, uniform, uniform_posterior(channel))
+        except TypeError as error:
+            raise IncompatibleChannelError(f"{channel!r} has no exact table: {error}. {advice}") from error
         self._most_ratio = _exp_below(min(channel.epsilon, _LARGEST_EXPONENT))
 
     def table(
@@ -189,18 +197,6 @@ class ExactChannel:
             f"{self.channel!r} does not keep its promise at these candidates: its density ratios exceed "
             f"e^{self.channel.epsilon:g} by more than rounding. ldp_gym.audit.certify says by how much"
         )
-
-
-def _require_finite(channel: Channel) -> None:
-    advice = "Use one with finite messages, such as 'one-bit', or define messages_given_coins()"
-    if math.isinf(channel.epsilon):
-        raise IncompatibleChannelError(f"{channel!r} hides nothing: there is no exact table. {advice}")
-    uniform = uniform_distribution(channel.num_hypotheses, channel.num_labels)
-    coins = np.full(channel.num_public_coins, 0.5)
-    try:
-        channel.messages_given_coins(coins, uniform, uniform_posterior(channel))
-    except TypeError as error:
-        raise IncompatibleChannelError(f"{channel!r} has no exact table: {error}. {advice}") from error
 
 
 def _to_counts(law: FloatArray) -> npt.NDArray[np.uint64]:
