@@ -1,20 +1,21 @@
 """Change lines of formulas one at a time, and report the changes that no test notices.
 
 Run ``make mutations`` (it forks, so not on Windows). First all tests run once and record which functions they
-reach, kept in ``build/reached.json`` for this commit. Then each change is tried on the tests that reach its
-function, those of its room first and the cheapest of these first, until one fails. Everything happens in a
+reach, kept in ``build/reached.json`` until a line changes. Then each change is tried on the tests that reach
+its function, those of its room first and the cheapest of them first, until one fails. Everything happens in a
 temporary copy, so that a stopped run changes no file. ``--room theory`` chooses rooms, ``--count`` and
-``--seed`` the changes. A change that no value can show (an equivalent one) survives too: read the list.
+``--seed`` the changes, ``--tests tests/ldp_gym/theory`` the tests. A change that no value can show (an
+equivalent one) survives too: read the list.
 """
 
 import argparse
 import ast
+import hashlib
 import json
 import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -190,18 +191,17 @@ def passes(tree: Path, arguments: list[str], seconds: float | None = None) -> bo
     return process.exitcode == 0
 
 
-def reached(tree: Path, record: bool) -> dict[str, list[tuple[float, str]]]:
+def reached(tree: Path, places: list[str]) -> dict[str, list[tuple[float, str]]]:
     """Tests that reach each function, as (CPU seconds, test), by file and qualified name."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    texts = [path.read_bytes() for part in (*PACKAGES, ROOT / "tests") for path in sorted(part.rglob("*.py"))]
+    key = hashlib.sha256(b"".join([*texts, *map(str.encode, places)])).hexdigest()
     kept = ROOT / "build" / "reached.json"
-    if not kept.exists() or (record and json.loads(kept.read_text())["commit"] != commit):
+    if not kept.exists() or json.loads(kept.read_text()).get("key") != key:
         (tree / "reach_recorder.py").write_text(RECORDER)
-        passes(tree, ["-p", "reach_recorder"])
+        passes(tree, ["-p", "reach_recorder", *places])
         kept.parent.mkdir(exist_ok=True)
         tests = json.loads((tree / "reached.json").read_text())
-        kept.write_text(json.dumps({"commit": commit, "tests": tests}))
+        kept.write_text(json.dumps({"key": key, "tests": tests}))
     found = defaultdict(list)
     for test, (seconds, functions) in json.loads(kept.read_text())["tests"].items():
         for function in functions:
@@ -246,7 +246,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--room", action="append", help="part of a path, such as theory; all by default")
     parser.add_argument("--most", type=float, default=60.0, help="CPU seconds of tests per change")
-    parser.add_argument("--kept", action="store_true", help="take the record of an earlier commit")
+    parser.add_argument(
+        "--tests", action="append", default=[], help="file or folder of tests; all by default"
+    )
     arguments = parser.parse_args()
     files = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
     files = [path for path in files if not any(part in path.as_posix() for part in WITHOUT_FORMULAS)]
@@ -261,8 +263,8 @@ def main() -> None:
     counts: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         ignored = shutil.ignore_patterns(".venv*", ".git", "build", "ldp-gym-results", ".*_cache")
-        tree = Path(shutil.copytree(ROOT, Path(folder) / "tree", ignore=ignored))
-        tests = reached(tree, not arguments.kept)
+        tree = Path(shutil.copytree(ROOT, Path(folder).resolve() / "tree", ignore=ignored))
+        tests = reached(tree, arguments.tests)
         for change, fate in fates(chosen, tree, tests, arguments.most):
             room = "/".join(Path(change.file).parts[:-1][-2:])
             counts[room, fate] += 1

@@ -9,9 +9,10 @@ import pytest
 from adversarial_classes import audit as audit_classes
 from adversarial_classes import draw_table
 from broken_channels import ClearText, less_noise
-from helpers import ALPHA, CHANNELS, PURE, make_channel
+from helpers import ALPHA, CHANNELS, PURE, clipped_by_hand, make_channel
 
 import ldp_gym
+from ldp_gym.channels.accounting import gaussian_delta
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
@@ -239,6 +240,16 @@ def test_half_the_noise_of_a_vector_is_convicted_and_bounds_meet_where_one_pair_
     channel = kind(2, 2, 10**6, epsilon=0.5, delta=1e-3, calibration="tight")
     lower, upper = exact_delta(channel, np.eye(2), 0.5)
     assert 0.98 * upper < lower <= upper <= 1e-3 * (1 + 1e-9)
+
+
+def test_the_lower_bound_on_delta_by_hand():
+    """``(1 - 1/T) delta(eps) - (e^eps - 1) A / T``, A from delta at eps / 2 and at 0.9 eps, for two labels."""
+    channel = GaussianVector(2, 2, 500, epsilon=0.5, delta=1e-2, calibration="tight")
+    shifts = np.ptp(np.log(clipped_by_hand(np.eye(2), 500)[0]), axis=1) / channel.noise(np.eye(2)).scale
+    half, most, full = (gaussian_delta(np.linalg.norm(shifts), epsilon) for epsilon in (0.25, 0.45, 0.5))
+    average = min(half / (1 - math.exp(-0.25)), most / (1 - math.exp(-0.05))) + full
+    lower = (1 - 1 / 500) * full - math.expm1(0.5) * average / 500
+    assert exact_delta(channel, np.eye(2), 0.5) == pytest.approx((lower, full), rel=1e-9)
 
 
 def test_a_vector_whose_promise_cannot_be_shown_is_not_certified():
