@@ -90,10 +90,6 @@ def users_from_on(rounds: IntArray, shares: FloatArray) -> float:
 
     Of lower ends it is a fixed-sequence test: from the most users downwards, each number is tested at the
     same error, up to the first one that fails. No correction for many numbers is needed.
-
-    Example:
-        >>> users_from_on(np.array([10, 100, 1000]), np.array([0.99, 0.90, 1.0]))
-        317
     """
     short = np.flatnonzero(shares < SUFFICIENT)
     if not short.size:
@@ -130,10 +126,9 @@ def describe_log(log: Log, tolerance: float, default: str, seed: int) -> tuple[d
         said.append(f"This log cannot tell {log.names[best]!r} from {log.names[second]!r}; {more}.")
     also = f" On this log, {_few(near)} would do as well." if near else ""
     rule = f"A survey succeeds if it picks a model within {tolerance:.2g} nats per user of the best"
-    said.append(f"{rule}{default}.{also}")
-    by_name = (dict(zip(log.names, values.tolist(), strict=True)) for values in (mean, shares))
-    facts = dict(zip(("losses", "best_share"), by_name, strict=True))
-    return facts | {"gap": gap, "gap_error": error}, [*said, *log.notes]
+    by_name = [dict(zip(log.names, values.tolist(), strict=True)) for values in (mean, shares)]
+    facts = {"losses": by_name[0], "best_share": by_name[1], "gap": gap, "gap_error": error}
+    return facts, [*said, f"{rule}{default}.{also}", *log.notes]
 
 
 def advise(found: Found, chosen: Row | None, batches: tuple[int, float] | None, users: int) -> list[str]:
@@ -194,10 +189,9 @@ def warn_of_drift(log: Log, tolerance: float) -> list[str]:
 def warn_of_learners(found: Found) -> list[str]:
     """A warning for every learner that comes to prefer a worse model."""
     where: dict[tuple[str, str], list[str]] = {}
-    for row, columns in found.items():
-        if columns["misled"]:
-            games = where.setdefault((row.learner, columns["misled"]), [])
-            games.append(f"{row.channel} at eps = {row.epsilon:g}")
+    for row in (row for row in found if found[row]["misled"]):
+        games = where.setdefault((row.learner, found[row]["misled"]), [])
+        games.append(f"{row.channel} at eps = {row.epsilon:g}")
     return [
         f"{learner} comes to prefer {model!r} ({_few(games)}). No model is exactly right, and then {learner} "
         f"need not prefer the one with the smallest log-loss."
@@ -207,7 +201,7 @@ def warn_of_learners(found: Found) -> list[str]:
 
 def _few(names: Sequence[str], between: str = ", ") -> str:
     """The first three names, and how many more there are."""
-    return between.join([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
+    return between.join([*names[:3], *([f"and {len(names) - 3} more"] if len(names) > 3 else [])])
 
 
 def _table(frame: DataFrame) -> str:

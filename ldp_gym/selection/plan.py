@@ -77,9 +77,7 @@ class Plan:
         """The plan that :meth:`to_json` wrote; it may name registered channels and learners only."""
         given, names = json.loads(text), [field.name for field in fields(cls)]
         if not isinstance(given, dict) or sorted(given) != sorted(names):
-            raise ValueError(
-                f"a plan is a JSON object of {', '.join(names)}; got {validation.describe(given)}"
-            )
+            raise ValueError(f"a plan has {', '.join(names)}; got {validation.describe(given)}")
         refuse_addresses([given["channel_name"], given["learner_name"]], "the plan")
         lists = {name: tuple(validation.list_of(name, given[name], "values")) for name in names[:3]}
         validation.options_dict("channel_kwargs", given["channel_kwargs"])

@@ -148,9 +148,7 @@ class _Search:
         rows = [Row(*game, learner) for game in games for learner in learners]
         found = self.play("screening", rows, self.users, self.runs, self.seed)
         if not found:
-            raise ValueError(
-                f"none of {', '.join(learners)} can read one of these channels. {' '.join(notes)}"
-            )
+            raise ValueError(f"{', '.join(learners)} can read none of these channels. {' '.join(notes)}")
         chosen, batches, plan = None, None, None
         again = _CONFIRMATION * self.runs, self.seed + self.runs
         for row in _ranked(found) if len(self.log.labels) >= answer.FEWEST_USERS else []:
@@ -297,8 +295,8 @@ class _Search:
 
 def _ranked(found: Found) -> list[Row]:
     """Rows to confirm: the smallest eps first, then the fewest users; of level ones those without waiting."""
-    enough = {row: columns["users_needed"] for row, columns in found.items()}
-    enough = {row: users for row, users in enough.items() if math.isfinite(users)}
+    needed = {row: columns["users_needed"] for row, columns in found.items()}
+    enough = {row: users for row, users in needed.items() if math.isfinite(users)}
     fewest = {row.epsilon: min(n for r, n in enough.items() if r.epsilon == row.epsilon) for row in enough}
 
     def key(row: Row) -> tuple[float, bool, bool, float]:
