@@ -147,6 +147,7 @@ def test_an_interval_starts_at_the_least_possible_value():
         (Estimate(999.94, 99.95, 1234.5), "999.9 [100.0, 1,234.5]"),
         (Estimate(1000.0, 998.6, 1001.4), "1,000 [999, 1,001]"),
         (Estimate(10.0, 9.0, 11.0), "10.0 [9.0, 11.0]"),
+        (Estimate(-1000.0, -1001.4, -998.6), "-1,000 [-1,001, -999]"),
         (Estimate(-9.9999, -12.0, 0.00001), "-10.000 [-12.000, 0.000]"),
         (Estimate(3.0), "3.000"),
         (Estimate(3.0, 2.0), "3.000"),
@@ -196,6 +197,16 @@ def test_a_slope_is_the_least_squares_line_of_the_logarithms():
     assert statistics.slope(x, list(y)) == statistics.mean(contributions)
     for bad in (np.zeros(9), np.full(9, np.inf), -y[0]):
         assert math.isnan(statistics.slope(x, [bad, y[1], y[2]]).value)
+
+
+def test_a_score_is_a_share_of_bayes_gain_on_the_same_episodes():
+    """Gains of Bayes 6, 7, 5 and 8: the mean is 6.5. None where they are infinite, or not shown."""
+    uniform, bayes, totals = np.array([[10, 12, 11, 13], [4, 5, 6, 5], [9, 10, 9.0, 8]])
+    assert statistics.score_totals(uniform, totals, bayes) == pytest.approx((46 - 36) / 4 / 6.5)
+    assert statistics.score_totals(uniform, np.full(4, np.inf), bayes) == -np.inf
+    for infinite in ((uniform + np.inf, totals, bayes), (uniform, totals, bayes + np.inf)):
+        assert statistics.score_totals(*infinite) is None
+    assert statistics.score_totals(uniform, totals, uniform + [1, -2, 2, -2]) is None
 
 
 @pytest.mark.parametrize(("hits", "count"), [(0, 10), (3, 10), (10, 10)])

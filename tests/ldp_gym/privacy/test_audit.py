@@ -243,7 +243,7 @@ def test_half_the_noise_of_a_vector_is_convicted_and_bounds_meet_where_one_pair_
 
 
 def test_the_lower_bound_on_delta_by_hand():
-    """``(1 - 1/T) delta(eps) - (e^eps - 1) A / T``, A from delta at eps / 2 and at 0.9 eps, for two labels."""
+    """``(1 - 1/T) delta(eps) - (e^eps - 1) A / T``, A from delta at eps / 2 and 0.9 eps, for two labels."""
     channel = GaussianVector(2, 2, 500, epsilon=0.5, delta=1e-2, calibration="tight")
     shifts = np.ptp(np.log(clipped_by_hand(np.eye(2), 500)[0]), axis=1) / channel.noise(np.eye(2)).scale
     half, most, full = (gaussian_delta(np.linalg.norm(shifts), epsilon) for epsilon in (0.25, 0.45, 0.5))

@@ -112,12 +112,10 @@ def test_predictions_are_shown_once_there_is_one_and_weights_to_show_are_checked
 def test_the_vector_environment_shows_every_game():
     single, _, _ = played(7, learner="uniform", render_mode="ansi", horizon=50)
     envs = gym.make_vec("LDPDist-v0", num_envs=3, render_mode="ansi", horizon=50)
-    player = ldp_agents.make("uniform", envs)
-    observations, _ = envs.reset(seed=0)
+    envs.reset(seed=0)
     for _ in range(7):
-        prediction = player.act(observations)
-        envs.unwrapped.show(player.weights)
-        observations, *_ = envs.step(prediction)
+        envs.unwrapped.show(np.full((3, 8), 1 / 8))
+        envs.step(ldp_agents.make("uniform", envs).predict(envs.unwrapped.candidates))
     shown = envs.render()
     assert shown[0] == single.render()
     assert len(set(shown)) == len(shown) == 3
