@@ -61,7 +61,7 @@ audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial c
 learned: .venv/.all  ## train amortized and print its table of docs/measurements.md; about an hour
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned
 
-baselines: .venv/.all  ## plain RL agents on the named games, for docs/train.md; about 70 minutes on two cores
+baselines: .venv/.all  ## agents on the named games, for docs/train.md; about 12 minutes of one core
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/baselines.py
 
 mutations: .venv/.all  ## change 120 lines of formulas, one at a time, and list those that no test notices

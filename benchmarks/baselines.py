@@ -1,268 +1,206 @@
-"""`make baselines`: plain agents of stable-baselines3 and sb3-contrib on the named games.
+"""`make baselines`: agents on the four named games, by one protocol that anyone can follow.
 
-Default networks; all other settings are in one dataclass per algorithm. docs/data/curves/baselines.csv has
-the learning curve of every run, a row per point. A finished run is written at once. It is not run again,
-unless it has fewer rounds than the settings ask for. The tables docs/data/baselines.csv and
-docs/data/defaults.csv, made from the last point of each run, and the figure come from that file.
+The protocol: an agent trains on seeds from 3,000,000 on, once for each training seed 0, 1, 2, ..., for as
+many rounds as it likes (the table states them). It is then scored once, by its mean action on the 128
+episodes from seed 500,000 on, against uniform (0) and Bayes (1) on the same episodes. A cell of the table is
+the interquartile mean over training seeds (the mean, if they are three), with a 95% bootstrap interval.
 
-    python benchmarks/baselines.py                        # every missing run: some 70 minutes on two cores
-    python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try
-    python benchmarks/baselines.py --show                 # tables and figure, no training
+    python benchmarks/baselines.py                      # every missing run: about 12 minutes of one core
+    python benchmarks/baselines.py --show               # table and figure, no training
+    python benchmarks/baselines.py --agent mine:train --games memory hard --seeds 5
+
+The last command trains, checks and scores your agent: `train(env_id, seed)` in mine.py yields
+`baseline_agents.Trained(rounds, policy, wrapper)` once or more, the trained policy last. It prints a row for
+each run, as docs/data/curves/baselines.csv has them, and the row of the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
 
-import joblib
 import numpy as np
 import pandas as pd
-import sb3_contrib
-import stable_baselines3
 import torch
-from stable_baselines3.common.noise import NormalActionNoise
+from baseline_agents import (
+    Agent,
+    chrono_recurrent_ppo,
+    evidence_rule,
+    pooling_by_gradient,
+    pooling_by_reward,
+    ppo,
+    running_sum_ppo,
+    sum_rule,
+    uniform,
+)
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from scipy.stats import bootstrap, trim_mean
 
-from ldp_agents.rl import make_sb3_env, score_policy
+from ldp_agents.rl import score_policy
+from ldp_gym.bench import figures
 from ldp_gym.core.seed_ranges import VALIDATION
+from ldp_gym.envs.box import NAMED_GAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
 
-GAMES: dict[str, tuple[str, dict[str, Any]]] = {
-    "easy": ("LDPDistBox-easy-v0", {}),
-    "medium": ("LDPDistBox-medium-v0", {}),
-    "hard": ("LDPDistBox-hard-v0", {}),
+EVIDENCE, RAW = ("easy", "medium"), ("memory", "hard")
+"""Games that show the evidence of all messages so far, and games that show the last message."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Row of the table: an agent, what trains it, its games and its number of training seeds."""
+
+    agent: Agent
+    trained_by: str
+    games: Sequence[str]
+    seeds: int
+
+
+ENTRIES = {
+    "uniform": Entry(uniform, "-", (*EVIDENCE, *RAW), 1),
+    "clip(2 evidence, ±5)": Entry(evidence_rule, "-", EVIDENCE, 1),
+    "-0.3 sum of messages": Entry(sum_rule, "-", ("memory",), 1),
+    "PPO": Entry(ppo, "reward", (*EVIDENCE, *RAW), 3),
+    "PPO, running sum": Entry(running_sum_ppo, "reward", RAW, 3),
+    "RecurrentPPO, chrono LSTM": Entry(chrono_recurrent_ppo, "reward", RAW, 3),
+    "pooling, REINFORCE": Entry(pooling_by_reward, "reward", ("hard",), 3),
+    "pooling, gradient": Entry(pooling_by_gradient, "simulator's gradient", RAW, 3),
 }
-"""Id and rules of each game."""
 
-CURVE = (32, 32, 32, 32, 128)
-"""Number of episodes that score each point of a learning curve. The last has other episodes."""
-
-CURVE_SEED, LAST_SEED = VALIDATION.start, 2 * 10**6
-"""Seed of the first episode that scores a point of a learning curve, and its last point."""
-
-
-@dataclass(frozen=True)
-class PPO:
-    """PPO on 64 games at once."""
-
-    kind: ClassVar[Any] = stable_baselines3.PPO
-    policy: ClassVar[str] = "MlpPolicy"
-    num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 150_000
-    gamma: float = 0.0
-    n_steps: int = 64
-    batch_size: int = 1024
-    n_epochs: int = 5
-    learning_rate: float = 1e-3
-
-
-@dataclass(frozen=True)
-class A2C:
-    """A2C on 64 games at once."""
-
-    kind: ClassVar[Any] = stable_baselines3.A2C
-    policy: ClassVar[str] = "MlpPolicy"
-    num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 300_000
-    gamma: float = 0.0
-    n_steps: int = 16
-
-
-@dataclass(frozen=True)
-class SAC:
-    """SAC on 16 games at once, one gradient step for each round of all games."""
-
-    kind: ClassVar[Any] = stable_baselines3.SAC
-    policy: ClassVar[str] = "MlpPolicy"
-    num_envs: ClassVar[int] = 16
-    steps: ClassVar[int] = 64_000
-    gamma: float = 0.0
-    batch_size: int = 256
-
-
-@dataclass(frozen=True)
-class TD3:
-    """TD3 on 16 games at once, one gradient step for each round of all games.
-
-    Actions get normal noise in training, of 0.3 of their bound: without it TD3 explores nothing.
-    """
-
-    noise: ClassVar[float] = 0.3
-    kind: ClassVar[Any] = stable_baselines3.TD3
-    policy: ClassVar[str] = "MlpPolicy"
-    num_envs: ClassVar[int] = 16
-    steps: ClassVar[int] = 64_000
-    gamma: float = 0.0
-    batch_size: int = 256
-
-
-@dataclass(frozen=True)
-class RecurrentPPO:
-    """RecurrentPPO on the raw messages of 64 games at once."""
-
-    kind: ClassVar[Any] = sb3_contrib.RecurrentPPO
-    policy: ClassVar[str] = "MlpLstmPolicy"
-    num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 200_000
-    gamma: float = 0.0
-    n_steps: int = 64
-    batch_size: int = 1024
-    n_epochs: int = 5
-    learning_rate: float = 1e-3
-
-
-ALGORITHMS = {"ppo": PPO, "a2c": A2C, "sac": SAC, "td3": TD3, "recurrent-ppo": RecurrentPPO}
-
-DEFAULTS: dict[str, tuple[Any, int, dict[str, Any]]] = {
-    "default-ppo": (stable_baselines3.PPO, 100_000, {}),
-    "default-a2c": (stable_baselines3.A2C, 100_000, {}),
-    "default-sac": (stable_baselines3.SAC, 10_000, {}),
-    "default-td3": (stable_baselines3.TD3, 10_000, {}),
-    "gamma-0-ppo": (stable_baselines3.PPO, 100_000, {"gamma": 0.0}),
-}
-"""Class, rounds and settings of runs on one game by its id; all other settings are the library's defaults."""
-
-RUN = ["algorithm", "game", "seed"]
+RUN = ["agent", "game", "seed"]
 """Columns that identify a run."""
 
-DEFAULTS_GAMES, DEFAULTS_SEEDS = ("easy", "medium"), 3
-"""Games and number of training seeds of the runs with default settings."""
+COLUMNS = [*RUN, "rounds", "cpu_seconds", "score"]
 
 
-def make_model(name: str, game: str, seed: int) -> tuple[Any, int, dict[str, Any]]:
-    """Untrained model of a run, the rounds to train it for, and the rules of its game."""
-    env_id, rules = GAMES[game]
-    if name in DEFAULTS:
-        kind, steps, options = DEFAULTS[name]
-        return kind("MlpPolicy", env_id, seed=seed, device="cpu", **options), steps, rules
-    settings = ALGORITHMS[name]()
-    if settings.policy == "MlpLstmPolicy":  # a memory is for raw messages; the hard game has nothing else
-        rules = {**rules, "observation": "message"}
-    env = make_sb3_env(env_id, settings.num_envs, **rules)
-    options = asdict(settings)
-    if isinstance(settings, TD3):
-        shape = env.action_space.shape
-        options["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, settings.noise))
-    model = settings.kind(settings.policy, env, seed=seed, device="cpu", **options)
-    env.seed(10**7 * (seed + 1))  # SB3 gave game i the seed + i, which other runs have too
-    return model, settings.steps, rules
-
-
-def train(name: str, game: str, seed: int, share: float) -> pd.DataFrame:
-    """Learning curve of one run: rounds, CPU seconds and score of each point."""
+def run(name: str, agent: Agent, game: str, seed: int) -> pd.DataFrame:
+    """Learning curve of one run, the score of the protocol last."""
     torch.set_num_threads(1)
-    env_id, _ = GAMES[game]
-    model, steps, rules = make_model(name, game, seed)
-    points, seconds = [], 0.0
-    for i, episodes in enumerate(CURVE):
-        start = time.process_time()
-        model.learn(int(share * steps / len(CURVE)), reset_num_timesteps=i == 0)
+    env_id, points, seconds, start = f"LDPDistBox-{game}-v0", [], 0.0, time.process_time()
+    for rounds, policy, wrapper in agent(env_id, seed):
         seconds += time.process_time() - start
-        first = CURVE_SEED if i + 1 < len(CURVE) else LAST_SEED
-        score = score_policy(model, env_id, episodes=episodes, seed=first, **rules)
-        points.append((name, game, seed, model.num_timesteps, round(seconds, 1), round(score, 4)))
-    return pd.DataFrame(points, columns=[*RUN, "rounds", "cpu_seconds", "score"])
+        on_the_way = score_policy(policy, env_id, wrapper, episodes=32, seed=VALIDATION.start)
+        points.append((name, game, seed, rounds, round(seconds, 1), round(on_the_way, 4)))
+        start = time.process_time()
+    if not points:
+        raise ValueError(f"{name} must yield its trained policy, and yielded nothing in {env_id}")
+    score, again = (score_policy(policy, env_id, wrapper, episodes=128) for _ in range(2))
+    if score != again:
+        raise ValueError(
+            f"{name} scores {score} and then {again} on the same episodes: a policy must keep all that it "
+            f"remembers in the state that predict() returns, and play its mean action"
+        )
+    points[-1] = (*points[-1][:-1], round(score, 4))
+    return pd.DataFrame(points, columns=COLUMNS)
 
 
-def finished(points: pd.DataFrame, share: float) -> set[tuple[Any, ...]]:
-    """The runs that were trained for as many rounds as asked for now."""
-    return {
-        run
-        for run, rounds in points.groupby(RUN)["rounds"].max().items()
-        if rounds > share * num_rounds(run[0]) - len(CURVE)
-    }
+def cell(scores: np.ndarray) -> str:
+    """Interquartile mean over training seeds, with its 95% bootstrap interval."""
+    if not len(scores):
+        return "-"
+    if len(scores) == 1:
+        return f"{scores[0]:z.2f}"
+    resampled = bootstrap(
+        (scores,),
+        lambda x, axis: trim_mean(x, 0.25, axis=axis),
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    low, high = resampled.confidence_interval
+    return f"{trim_mean(scores, 0.25):z.2f} [{low:z.2f}, {high:z.2f}]"
 
 
-def num_rounds(name: str) -> int:
-    """Number of rounds that an algorithm is trained for."""
-    return DEFAULTS[name][1] if name in DEFAULTS else ALGORITHMS[name].steps
-
-
-def table(points: pd.DataFrame, names: Iterable[str], games: Iterable[str]) -> pd.DataFrame:
-    """Last scores, a row per algorithm: mean and range over seeds in each game, and mean CPU seconds."""
-    last = points.groupby(RUN).last().reset_index()
-    rows = []
-    for name in names:
-        runs = last[last["algorithm"] == name]
+def table(points: pd.DataFrame, trained_by: dict[str, str]) -> pd.DataFrame:
+    """Last scores, a row per agent; rounds and CPU seconds are the largest of its games."""
+    last, rows = points.groupby(RUN).last().reset_index(), []
+    for name, how in trained_by.items():
+        runs = last[last["agent"] == name]
         if runs.empty:
             continue
-        scores = {game: runs["score"][runs["game"] == game] for game in games}
-        cells = {
-            game: f"{one.mean():z.2f} [{one.min():z.2f}, {one.max():z.2f}]" if len(one) else "-"
-            for game, one in scores.items()
-        }
-        seconds = round(runs["cpu_seconds"].mean())
-        rows.append({"algorithm": name, **cells, "CPU s": seconds})
+        cells = {game: cell(runs["score"][runs["game"] == game].to_numpy()) for game in NAMED_GAMES}
+        costs = runs.groupby("game")[["rounds", "cpu_seconds"]].mean().max()
+        seeds = int(runs.groupby("game").size().max())
+        cost = {"seeds": seeds, "rounds": f"{costs['rounds']:,.0f}", "CPU s": f"{costs['cpu_seconds']:.0f}"}
+        learns = costs["rounds"] > 0
+        rows.append(
+            {"agent": name, "trained by": how, **cells, **(cost if learns else dict.fromkeys(cost, "-"))}
+        )
     return pd.DataFrame(rows)
 
 
 def draw(points: pd.DataFrame, path: Path) -> None:
-    """Learning curves, one panel per game: score against CPU seconds, a line per seed."""
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(1, len(GAMES), figsize=(14, 3.4), sharey=True, layout="constrained")
-    for panel, game in zip(panels, GAMES, strict=True):
-        for i, name in enumerate(ALGORITHMS):
-            panel.plot([], [], color=f"C{i}", label=name)
-            runs = points[(points["algorithm"] == name) & (points["game"] == game)]
-            for _, run in runs.groupby("seed"):
-                panel.plot([0, *run["cpu_seconds"]], [0, *run["score"]], color=f"C{i}", lw=1)
-        panel.axhline(1.0, color="0.6", lw=0.8, ls="--")
-        panel.set(title=game, xlabel="CPU seconds", ylim=(-0.6, 1.05))
-    panels[0].set_ylabel("score (0 uniform, 1 Bayes)")
-    panels[list(GAMES).index("hard")].legend(fontsize=8, loc="upper right")
-    figure.savefig(path, dpi=110)
+    """Learning curves, a panel per game: score against CPU seconds, a line per training seed."""
+    with rc_context(figures.STYLE):
+        drawing = Figure(figsize=(7.8, 5.2), layout="constrained")
+        panels = drawing.subplots(2, 2, sharey=True)
+        for panel, game in zip(panels.flat, NAMED_GAMES, strict=True):
+            for i, (name, entry) in enumerate(ENTRIES.items()):
+                runs = points[(points["agent"] == name) & (points["game"] == game)]
+                colour = figures.colour(name, i)
+                for _, curve in runs.groupby("seed"):
+                    if entry.trained_by == "-":
+                        panel.axhline(curve["score"].iloc[-1], color=colour, ls=":", label=name)
+                    else:
+                        panel.plot(curve["cpu_seconds"], curve["score"], color=colour, lw=1.2, label=name)
+            panel.axhline(1.0, color=figures.colour("bayes"), ls="--", lw=1.0, label="Bayes")
+            panel.set(title=game, xlim=(0.4, 150.0), ylim=(-0.25, 1.05))
+            figures.set_log_scale(panel, "x")
+        drawing.supxlabel("CPU seconds of training")
+        drawing.supylabel("score")
+        figures.add_legend(drawing)
+        drawing.savefig(path, dpi=150)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [*ALGORITHMS, *DEFAULTS]
-    parser.add_argument("--algorithms", nargs="*", default=names, choices=names)
-    parser.add_argument("--games", nargs="*", default=list(GAMES), choices=list(GAMES))
-    parser.add_argument(
-        "--seeds", type=int, default=5, help="number of training seeds (default 5; 3 with default settings)"
-    )
-    parser.add_argument("--share", type=float, default=1.0, help="share of the rounds (default 1)")
-    parser.add_argument("--jobs", type=int, default=2, help="number of processes (default 2)")
+    parser.add_argument("--agents", nargs="*", default=list(ENTRIES), choices=list(ENTRIES), metavar="NAME")
+    parser.add_argument("--games", nargs="*", default=list(NAMED_GAMES), choices=list(NAMED_GAMES))
+    parser.add_argument("--seeds", type=int, help="number of training seeds (default: that of each agent)")
+    parser.add_argument("--agent", metavar="MODULE:FUNCTION", help="your agent: train, check, print its rows")
+    parser.add_argument("--trained-by", default="reward", help="what trains your agent (default: reward)")
     parser.add_argument("--out", type=Path, default=DOCS, help="directory of data and pictures")
     parser.add_argument("--show", action="store_true", help="only print the table and draw the figure")
     options = parser.parse_args()
+    if options.agent:
+        sys.path.insert(0, "")
+        module, _, function = options.agent.partition(":")
+        agent, runs = getattr(import_module(module), function), []
+        for game in options.games:
+            for seed in range(options.seeds or 5):
+                runs.append(run(options.agent, agent, game, seed))
+                print(runs[-1].to_csv(index=False, header=len(runs) == 1), end="", flush=True)
+        print(table(pd.concat(runs), {options.agent: options.trained_by}).to_string(index=False))
+        return
     curves, pictures = options.out / "data" / "curves" / "baselines.csv", options.out / "pictures"
-    points = pd.read_csv(curves) if curves.exists() else pd.DataFrame(columns=[*RUN, "rounds"])
-    done = finished(points, options.share)
-    wanted = [
-        (name, game, seed)
-        for seed in range(options.seeds)
-        for game in options.games
-        for name in options.algorithms
-        if name in ALGORITHMS or (game in DEFAULTS_GAMES and seed < DEFAULTS_SEEDS)
-    ]
-    missing = [] if options.show else [run for run in wanted if run not in done]
     curves.parent.mkdir(parents=True, exist_ok=True)
     pictures.mkdir(exist_ok=True)
-    runs = joblib.Parallel(options.jobs, return_as="generator_unordered")(
-        joblib.delayed(train)(*run, options.share) for run in missing
-    )
-    for i, run in enumerate(runs, 1):
-        others = points[(points[RUN] != run[RUN].iloc[0]).any(axis=1)]
-        points = pd.concat([others, run]).sort_values(["game", "algorithm", "seed", "rounds"])
+    points = pd.read_csv(curves) if curves.exists() else pd.DataFrame(columns=COLUMNS)
+    done = set(points[RUN].itertuples(index=False, name=None))
+    wanted = [
+        (name, game, seed)
+        for name in options.agents
+        for game in options.games
+        for seed in range(min(options.seeds or 99, ENTRIES[name].seeds))
+        if game in ENTRIES[name].games and not options.show
+    ]
+    for name, game, seed in sorted(set(wanted) - done, key=lambda one: (one[2], wanted.index(one))):
+        points = pd.concat([points, run(name, ENTRIES[name].agent, game, seed)])
         points.to_csv(curves, index=False)
-        print(f"{i}/{len(missing)}", run.tail(1).to_string(index=False, header=False), flush=True)
-    for name, algorithms, games in (
-        ("baselines", ALGORITHMS, GAMES),
-        ("defaults", DEFAULTS, DEFAULTS_GAMES),
-    ):
-        made = table(points, algorithms, games)
-        if not made.empty:
-            made.to_csv(options.out / "data" / f"{name}.csv", index=False)
-            print(made.to_string(index=False))
+        print(points.tail(1).to_string(index=False, header=False), flush=True)
+    made = table(points, {name: entry.trained_by for name, entry in ENTRIES.items()})
+    bayes = {"agent": "Bayes", "trained by": "-"} | dict.fromkeys(NAMED_GAMES, "1.00")
+    made = pd.concat([made, pd.DataFrame([bayes])]).fillna("-")
+    made.to_csv(options.out / "data" / "baselines.csv", index=False)
+    print(made.to_string(index=False))
     draw(points, pictures / "baselines.png")
 
 

@@ -161,7 +161,7 @@ GAMES = {
 
 
 def _games(name: str, _: list[str]) -> list[str]:
-    """Lines of a table of the registered games, with the best mean score of an algorithm in a table."""
+    """Lines of a table of the registered games, with the best score of a trained agent in a table."""
     import gymnasium as gym
 
     import ldp_gym  # noqa: F401  (registers the environments)
@@ -171,11 +171,12 @@ def _games(name: str, _: list[str]) -> list[str]:
     lines = [_line(["id", "observation", "action", "what solves it", "best score"]), "|---|---|---|---|---|"]
     for env_id, words in GAMES.items():
         column = env_id.split("-")[1]
-        scores = [(float(row[column].split()[0]), row) for row in rows if row.get(column, "-") != "-"]
+        trained = [row for row in rows if row["trained by"] != "-" and row.get(column, "-") != "-"]
+        scores = [(float(row[column].split()[0]), row) for row in trained]
         if env_id not in gym.registry:
             continue
-        score, row = max(scores, key=lambda pair: pair[0], default=(1.0, {"algorithm": "bayes"}))
-        best = f"{score:.2f} ({row['algorithm']})" if scores or env_id == "LDPDist-v0" else "-"
+        score, row = max(scores, key=lambda pair: pair[0], default=(1.0, {"agent": "Bayes"}))
+        best = f"{score:.2f} ({row['agent']})" if scores or env_id == "LDPDist-v0" else "-"
         lines.append(_line([f"`{env_id}`", *words, best]))
     return lines
 

@@ -121,7 +121,7 @@ class RawRow:
         self.space = gym.spaces.Box(low, high, dtype=np.float32)
 
     def shown(self, observation: Mapping[str, npt.NDArray[Any]]) -> FloatRow:
-        """What a round's message will be about, ``(..., width)``: its context, and candidates if shown."""
+        """The context of a round, and its candidates if they are shown, as rows ``(..., width)``."""
         batch = observation["context"].shape[:-1]
         parts = [observation[name].reshape(*batch, -1) for name in self._names]
         return np.concatenate(parts, axis=-1, dtype=np.float32, casting="same_kind")
