@@ -94,7 +94,10 @@ def _line(cells: list[str]) -> str:
 
 def _unbroken(cell: str) -> str:
     """Cell whose numbers, an estimate with its error or interval, stay on one line of the page."""
-    return cell.replace(" ", "\u00a0") if NUMBER.match(cell) and len(cell) < 24 else cell
+    if not NUMBER.match(cell) or len(cell) >= 24:
+        return cell
+    unbroken = cell.replace(" ", "\u00a0")
+    return unbroken.replace("\u00a0(", " (") if " to " in cell else unbroken  # a range takes its own line
 
 
 def _findings(name: str, options: list[str]) -> list[str]:
