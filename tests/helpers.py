@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from copy import deepcopy
 from typing import Any
 
@@ -155,23 +156,27 @@ def assert_same_infos(ours: dict[str, Any], theirs: dict[str, Any], rtol: float)
 def assert_same_games(native: Any, sync: Any, actions: np.ndarray, rtol: float = 1e-12) -> None:
     """Check that a vector environment plays as a SyncVectorEnv does, through the ends of games.
 
-    Some games start over before their end. Observations agree to ``rtol``, rewards and infos also to 1e-9.
+    It is pickled on the way, and some games start over before their end. Observations agree to ``rtol``,
+    rewards and infos also to 1e-9.
     """
 
     def both(method: str, *arguments: Any, **options: Any) -> Any:
-        results = [getattr(envs, method)(*arguments, **deepcopy(options)) for envs in (native, sync)]
+        results = [getattr(envs, method)(*arguments, **deepcopy(options)) for envs in games]
         assert_same(results[0][0], results[1][0], rtol)
         for ours, theirs in zip(results[0][1:-1], results[1][1:-1], strict=True):
             assert_same(ours, theirs, min(rtol, 1e-9))
         assert_same_infos(results[0][-1], results[1][-1], rtol)
         return results[0]
 
+    games = [native, sync]
     assert native.single_observation_space == sync.single_observation_space
     assert native.single_action_space == sync.single_action_space
     both("reset", seed=[11 + 7 * game for game in range(native.num_envs)])
     both("reset", seed=11)
     assert native.unwrapped.np_random_seed == sync.np_random_seed == tuple(range(11, 11 + native.num_envs))
     for t, action in enumerate(actions):
+        if t == 2:
+            games[0] = pickle.loads(pickle.dumps(native))
         if t == 3:
             both("reset", seed=50, options={"reset_mask": np.arange(native.num_envs) % 2 == 0})
         over = both("step", action)[2]

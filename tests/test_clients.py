@@ -94,20 +94,6 @@ def test_two_environments_of_a_seed_are_the_same_step_for_step(name, rules):
     assert ours[3] is False
 
 
-@pytest.mark.parametrize("name", ["LDPDist-v0", "LDPDistBox-v0"])
-def test_a_vector_environment_pickles_in_the_middle_of_a_game(name):
-    envs = gym.make_vec(name, num_envs=4, **RULES)
-    envs.reset(seed=0)
-    envs.action_space.seed(1)
-    for t in range(9):  # into the next episode
-        if t == 3:
-            twin = pickle.loads(pickle.dumps(envs))
-        action = envs.action_space.sample()
-        shown = envs.step(action)[0]
-        if t >= 3:
-            assert_same(twin.step(action)[0], shown, 0.0)
-
-
 @pytest.mark.parametrize(
     ("name", "rules"),
     [

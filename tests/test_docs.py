@@ -78,12 +78,6 @@ def test_tables_findings_and_names_are_those_of_the_data(page, tables):
     assert tables.written(page.read_text()) == page.read_text()
 
 
-def test_every_measured_table_is_on_a_page(tables):
-    text = "\n".join(page.read_text() for page in PAGES)
-    shown = set(re.findall(r"^<!-- table: ([\w-]+)", text, re.MULTILINE))
-    assert shown == {path.stem for path in tables.DATA.glob("*.csv")}
-
-
 def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
     page, theory = (ROOT / "docs" / "theory.md").read_text(), ldp_gym.theory
     for row, names in {

@@ -40,17 +40,6 @@ def weights_along(learner, tape):
 GAME = {"num_hypotheses": 4, "num_labels": 6, "context_dim": 2, "horizon": 40}
 
 
-def test_a_prior_of_zero_rules_out():
-    prior = (0.5, 0.0, 0.5, 0.0)
-    game, tape = record(GAME)
-    learner = ldp_agents.Bayes(game, prior=prior)
-    learner.reset((1,))
-    learner.play(tape.candidates, tape.messages)
-    assert (learner.weights[0, [1, 3]] == 0.0).all()
-    check_learner(lambda game: ldp_agents.Bayes(game, rate=0.5, prior=(0.1, 0.2, 0.3, 0.4)))
-    check_learner(lambda game: ldp_agents.Bayes(game, prior=prior), channel="adaptive-split")
-
-
 @pytest.mark.parametrize("name", ["bayes", "mle", "fixed-share", "soft-bayes", "pairs", "robust"])
 def test_labels_that_every_hypothesis_rules_out_leave_predictions(name):
     """Without privacy, a mixture of disjoint members rules each of them out, one by one."""

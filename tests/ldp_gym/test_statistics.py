@@ -206,7 +206,7 @@ def test_a_score_is_a_share_of_bayes_gain_on_the_same_episodes():
     assert statistics.score_totals(uniform, np.full(4, np.inf), bayes) == -np.inf
     for infinite in ((uniform + np.inf, totals, bayes), (uniform, totals, bayes + np.inf)):
         assert statistics.score_totals(*infinite) is None
-    assert statistics.score_totals(uniform, totals, uniform + [1, -2, 2, -2]) is None
+    assert statistics.score_totals(uniform, totals, np.add(uniform, [1, -2, 2, -2])) is None
 
 
 @pytest.mark.parametrize(("hits", "count"), [(0, 10), (3, 10), (10, 10)])
