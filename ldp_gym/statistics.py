@@ -43,20 +43,14 @@ CONFIDENCE = 0.95
 RESAMPLES = 2000
 """Number of bootstrap samples."""
 
-_FEW = 6
-"""Number of values below which Student's law replaces the resamples: too few of those differ."""
-
-_LONGEST = 1.25
-"""Largest quantile, in units of Student's."""
+_FEW, _LONGEST = 6, 1.25
+"""Number of values below which Student's law replaces the resamples, and largest quantile in units of its."""
 
 _KEPT = 1_000_000
 """Largest size of resamples that are kept for the next sample of n values: 8 MB."""
 
-_NO_SPREAD = 1e-9
-"""Relative spread below which a sample counts as constant."""
-
-_NEARLY_CONSTANT = 1e-3
-"""Length of an interval, relative to its ends, below which a sample counts as nearly constant."""
+_NO_SPREAD, _NEARLY_CONSTANT = 1e-9, 1e-3
+"""Relative spread, or length of an interval, below which a sample counts as constant, and as nearly so."""
 
 ALIKE = "episodes alike: rare failures may be unseen"
 """Text in place of an interval where the episodes are nearly alike: they say nothing about rare events."""
@@ -355,13 +349,7 @@ def _draw_resamples(rng: np.random.Generator, count: int, resamples: int) -> Flo
 
 
 def share_interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
-    """Exact interval of a probability, from its hits in ``count`` samples (Clopper and Pearson).
-
-    Example:
-        >>> low, high = share_interval(10, 10, 0.95)
-        >>> round(low, 3), high
-        (0.692, 1.0)
-    """
+    """Exact interval of a probability, from its hits in ``count`` samples (Clopper and Pearson)."""
     error = (1.0 - confidence) / 2.0
     return float(least_share(hits, count, error)), float(largest_share(hits, count, error))
 

@@ -303,14 +303,10 @@ def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatA
     batch, rounds = expected.shape[:2]
     nothing = np.broadcast_to(scenario.channel.placeholder, tape.messages[:, 0].shape)
     every = np.broadcast_to(tape.candidates, (batch, rounds, *tape.candidates.shape[-2:]))
-
-    def observation(t: int) -> dict[str, Any]:
-        message = nothing if t == 0 else tape.messages[:, t - 1]
-        return {"round": np.full((batch, 1), t), "message": message, "candidates": every[:, t]}
-
     learner.reset((batch,))
     for t in range(rounds):
-        acted = learner.act(observation(t))
+        message = nothing if t == 0 else tape.messages[:, t - 1]
+        acted = learner.act({"round": np.full((batch, 1), t), "message": message, "candidates": every[:, t]})
         _require_close(acted, expected[:, t], "act() to predict as stepping does", *_OF_PREDICTIONS)
     again = np.arange(batch) % 2 == 0  # these games start over, the others go on
     reached = np.where(again, 0, rounds)[:, None]

@@ -17,11 +17,8 @@ ROW_TOLERANCE = 1e-5
 PREDICTION_TOLERANCE = 1e-4
 """Largest distance from one of the sum of a prediction, which is then renormalised."""
 
-_LARGEST_CONTEXT = 1e100
-"""Largest coordinate of a context: beyond it the classes overflow."""
-
-_SUM_ROUNDING = 1e-12
-"""Distance from one of a sum that is due to rounding."""
+_LARGEST_CONTEXT, _SUM_ROUNDING = 1e100, 1e-12
+"""Largest coordinate of a context, lest classes overflow; distance of a sum from one that is rounding."""
 
 
 def distributions(

@@ -109,10 +109,5 @@ def normal(uniforms: FloatArray) -> FloatArray:
 
 
 def least_prime(at_least: int) -> int:
-    """Smallest prime that is not below ``at_least``, by trial division.
-
-    Example:
-        >>> [least_prime(n) for n in (0, 2, 8, 257)]
-        [2, 2, 11, 257]
-    """
+    """Smallest prime that is not below ``at_least``, by trial division."""
     return next(n for n in count(max(2, at_least)) if all(n % d for d in range(2, math.isqrt(n) + 1)))

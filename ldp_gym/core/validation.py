@@ -19,11 +19,8 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 
 T = TypeVar("T")
 
-_LARGEST_COUNT = 2**63 - 1
-"""Largest count: an array cannot be indexed with more."""
-
-_MOST_NUMBERS = 2**30
-"""Most numbers that one object may keep in memory: 8 GiB."""
+_LARGEST_COUNT, _MOST_NUMBERS = 2**63 - 1, 2**30
+"""Largest count that can index an array, and most numbers that one object may keep in memory: 8 GiB."""
 
 _FLOAT = np.dtype(np.float64)
 
@@ -38,12 +35,7 @@ def shorten(value: object) -> str:
 
 
 def describe(value: object) -> str:
-    """Show a value in an error, in a few words.
-
-    Example:
-        >>> describe("1"), describe(True)
-        ("'1' of type str", 'True of type bool')
-    """
+    """Show a value in an error, in a few words, with its type."""
     return f"{shorten(value)} of type {type(value).__name__}"
 
 

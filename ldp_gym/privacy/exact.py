@@ -19,20 +19,15 @@ from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 from ldp_gym.core.registry import is_builtin
 
-_MOST_DENSITIES = 4_000_000
-"""Largest number of densities that are computed at a time: 32 MB."""
-
-_SENT = 2000
-"""Number of messages of a custom channel whose density ratios are compared with its worst case."""
+_MOST_DENSITIES, _SENT = 4_000_000, 2000
+"""Largest number of densities that are computed at a time, 32 MB, and number of messages of a custom channel
+whose density ratios are compared with its worst case."""
 
 _SLACK, _TOTAL_TOLERANCE = 1e-9, 1e-6
 """Tolerances: of log densities, relative, and of the sum of a density over all messages."""
 
-TOLERANCE = 1e-9
-"""Relative tolerance of a claim, for rounding."""
-
-_ROUNDING = 1e-12
-"""Absolute tolerance of a difference of two log densities."""
+_TOLERANCE, _ROUNDING = 1e-9, 1e-12
+"""Tolerances for rounding: of a claim, relative, and of a difference of two log densities, absolute."""
 
 _LARGEST = 4096
 """Largest table, in entries, that is audited before a game: a larger one takes longer than the game."""
@@ -234,8 +229,8 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """True if the claim is met in real arithmetic."""
-        within = self.epsilon <= self.claimed_epsilon * (1.0 + TOLERANCE) + _ROUNDING
-        return within and self.delta <= self.claimed_delta * (1.0 + TOLERANCE)
+        within = self.epsilon <= self.claimed_epsilon * (1.0 + _TOLERANCE) + _ROUNDING
+        return within and self.delta <= self.claimed_delta * (1.0 + _TOLERANCE)
 
     @property
     def verdict(self) -> str:

@@ -24,11 +24,9 @@ from ldp_gym.privacy.exact import check_situation
 _UNIFORM_STEPS = 2**53
 """Number of values of a uniform."""
 
-_AROUND = 4
-"""Number of uniforms looked at on either side of a crossing: rounding is not quite monotone."""
-
-_COIN_DRAWS = 50
-"""Number of draws of the public coins at which finite messages are looked at."""
+_AROUND, _COIN_DRAWS = 4, 50
+"""Number of uniforms looked at on either side of a crossing, as rounding is not quite monotone, and of draws
+of the public coins at which finite messages are looked at."""
 
 
 class Reachability(NamedTuple):

@@ -45,8 +45,8 @@ from ldp_gym.theory.pairwise import dominating_law, pair_divergences, pair_floor
 LARGEST_EPSILON = 20.0
 """Largest eps of a floor; beyond it privacy costs nothing that floats show."""
 
-_DRAWN = 256
-"""Number of contexts to draw where none are given."""
+_DRAWN, _MATCHINGS = 256, 8
+"""Number of contexts to draw where none are given, and of random matchings that are improved."""
 
 _SMALL_MULTIPLIERS = np.geomspace(0.02, 0.98, 40)
 _LARGE_MULTIPLIERS = np.geomspace(1.0, 1000.0, 40)
@@ -57,9 +57,6 @@ _STEPS, _CONVERGED = 200, 1e-6
 
 _SHRINK = 0.99
 """The unknown information falls to this share while one lam is used."""
-
-_MATCHINGS = 8
-"""Number of random matchings that are improved."""
 
 _UNKNOWN, _MARGIN = 1e-12, 1e-9
 """Unknown information, above log B, that counts as none; relative error that is taken off for rounding."""
