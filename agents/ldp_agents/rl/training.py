@@ -105,19 +105,12 @@ class Config:
 
     def card(self, settings: Any) -> dict[str, Any]:
         """The configuration with all settings of the algorithm, and the versions: what made a model."""
-        return {
-            "config": {**asdict(self), "settings": asdict(settings)},
-            "versions": versions(*MODEL_PACKAGES),
-        }
+        config = {**asdict(self), "settings": asdict(settings)}
+        return {"config": config, "versions": versions(*MODEL_PACKAGES)}
 
 
 def train_agent(
-    config: Config,
-    out: Path,
-    *,
-    console: Console | None = None,
-    scores: int = 20,
-    episodes: int = 64,
+    config: Config, out: Path, *, console: Console | None = None, scores: int = 20, episodes: int = 64
 ) -> MakeLearner:
     """Train an agent, save it in a directory, and load it from there.
 
