@@ -249,6 +249,8 @@ def estimate_references(scenario: Scenario, rules: Rules) -> tuple[float, float]
     """
     drawn = type(scenario.truth) is Member and scenario.truth.member is None
     labels = scenario.horizon * _STARTS * scenario.hypotheses.num_labels
+    if labels > _SCORE_LABELS:  # half a minute, or more
+        return None
     episodes = int(np.clip(_SCORE_LABELS // labels, *_SCORE_EPISODES))
     rng, risks = np.random.default_rng(0), np.zeros((2, episodes))
     for greedy, totals in enumerate(risks):
@@ -292,7 +294,7 @@ class LDPAskEnv(LDPDistEnv):
     ``info["kl"]`` and ``info["tv"]`` are the losses of the round. When an episode ends, ``info["risk"]`` is
     its total KL, and ``info["score"]`` is 0 at the mean risk of uniformly random contrasts, and 1 at that of
     greedy ones (:func:`greedy_contrast`). The means are estimated once for the rules, when the first episode
-    ends; there is no score where they do not show that greedy questions are better.
+    ends; there is no score where they do not show that greedy is better, or where M T is above 2 million.
 
     ## Arguments
 
