@@ -174,13 +174,17 @@ class AskReferee(Referee):
         self.table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
         size, sizes = len(self.table), (*self.table.shape, scenario.horizon)
         self._contrasts = np.zeros((num_games, size))
-        self._channel = AskedBit(*sizes, epsilon=scenario.channel.epsilon, policy=lambda _: self._contrasts)
+        self._channel = AskedBit(*sizes, epsilon=scenario.channel.epsilon, policy=self._asked)
         self.game = replace(scenario.game, channel=self._channel)
         self.posterior = self.game.public_posterior((num_games,))
         self._negentropies = negentropy(self.table)
         self._unit = max(float(self.costs(np.full(size, 1.0 / size))), 1e-9)  # it is 0 if all are equal
         self._risks = np.zeros(num_games)
         self.space = gym.spaces.Box(LEAST_LOG_WEIGHT, 1.0, (2 * size + 1,), dtype=np.float32)
+
+    def _asked(self, _: object) -> FloatArray:
+        """The contrasts of this round; a method, so that environments can be pickled."""
+        return self._contrasts
 
     def begin(
         self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
