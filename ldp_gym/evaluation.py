@@ -145,10 +145,9 @@ class Evaluation:
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Ends of the confidence interval of :attr:`risk`, over the episodes."""
-        confidence = validation.fraction("confidence", confidence)
+        estimate = self.estimate(validation.fraction("confidence", confidence))
         if self.kl.shape[-2] < 2:
             raise ValueError(f"an interval needs at least 2 episodes, got {self.kl.shape[-2]}")
-        estimate = self.estimate(confidence)
         return estimate.low, estimate.high
 
     def __repr__(self) -> str:

@@ -39,9 +39,8 @@ class CentredEXP3(SmoothedLearner):
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         losses, spread = np.split(totals, [self.game.num_hypotheses], axis=axis)
-        rate = math.sqrt(2.0 * math.log(self.game.num_hypotheses)) / np.sqrt(
-            np.where(spread > 0.0, spread, np.inf)
-        )
+        spread = np.sqrt(np.where(spread > 0.0, spread, np.inf))
+        rate = math.sqrt(2.0 * math.log(self.game.num_hypotheses)) / spread
         return softmax(-rate * losses, axis=axis)
 
 

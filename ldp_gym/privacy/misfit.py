@@ -26,11 +26,8 @@ from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.privacy.exact import beyond_worst_case, log_densities, worst_case
 from ldp_gym.statistics import largest_share, least_share
 
-ERROR_RATE = 1e-6
-"""Probability with which a correct channel is reported."""
-
-LEAST_SAMPLES = 1000
-"""Smallest number of messages that the check accepts."""
+ERROR_RATE, LEAST_SAMPLES = 1e-6, 1000
+"""Probability with which a correct channel is reported, and smallest number of messages for the check."""
 
 _MOST_LABELS, _MOST_SAMPLES, _MOST_NUMBERS = 64, 300_000, 8_000_000
 """Default effort: limits on labels, on messages, and on messages times labels or numbers of a message."""

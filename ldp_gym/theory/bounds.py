@@ -73,10 +73,8 @@ def _loss_regret(num_hypotheses: int, horizon: int, scale: float, gamma: float |
 
 def tv_bound(kl_risk: float, horizon: int) -> float:
     """Averaged TV-risk from a KL-risk: ``sqrt(risk / (2T))``, by Pinsker and Cauchy-Schwarz."""
-    return math.sqrt(
-        validation.nonnegative("kl_risk", kl_risk)
-        / (2.0 * validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS))
-    )
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
+    return math.sqrt(validation.nonnegative("kl_risk", kl_risk) / (2.0 * rounds))
 
 
 def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:

@@ -97,16 +97,16 @@ def _shipped_floor(num_hypotheses: int, rounds: int, epsilon: float) -> float:
     Between the rounds of a table it is interpolated: with the best strategy of T rounds the expected entropy
     falls from round to round, so the least risk is concave in T, and above its chords.
     """
-    shipped = {float(level): tables for level, tables in _shipped_tables().items()}
+    shipped = _shipped_tables()
     tables = shipped.get(min((level for level in shipped if level >= epsilon), default=0.0), {})
     return float(np.interp(rounds, *tables.get(str(num_hypotheses), ([1], [0.0]))))
 
 
 @cache
-def _shipped_tables() -> dict[str, dict[str, list[list[float]]]]:
+def _shipped_tables() -> dict[float, dict[str, list[list[float]]]]:
     """Rounds and floors by epsilon and number of hypotheses."""
     text = resources.files("ldp_gym.theory").joinpath("floors.json").read_text()
-    return json.loads(text)
+    return {float(level): tables for level, tables in json.loads(text).items()}
 
 
 def _entropy_floor(num_hypotheses: int, rounds: int, epsilon: float, adaptive: bool) -> float:
