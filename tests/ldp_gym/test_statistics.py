@@ -13,6 +13,9 @@ from ldp_gym.statistics import Estimate, PValues, Verdict, above, below, certain
 RNG = np.random.default_rng(0)
 NORMAL, SKEWED = RNG.normal(3.0, 1.0, (3, 40)), RNG.lognormal(0.0, 1.0, (2, 16))
 
+LONG = np.random.default_rng(9).lognormal(0.0, 1.0, (1, 400))
+"""So skewed and long that its short side is Student's."""
+
 
 def ends(estimate):
     return estimate.low, estimate.high
@@ -38,7 +41,7 @@ def quantile(values, share):
     return np.interp(share * (len(ordered) + 1), np.arange(1, len(ordered) + 1), ordered)
 
 
-@pytest.mark.parametrize("samples", [NORMAL[:1], NORMAL, SKEWED[:1], SKEWED, -SKEWED], ids=range(5))
+@pytest.mark.parametrize("samples", [NORMAL[:1], NORMAL, SKEWED[:1], SKEWED, -SKEWED, LONG], ids=range(6))
 @pytest.mark.parametrize("confidence", [0.95, 0.9])
 def test_the_bootstrap_t_interval_is_that_of_its_description(samples, confidence):
     rows, count = samples.shape
