@@ -16,24 +16,6 @@ from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import Store
 from ldp_gym.bench.suites import SUITES, Finding, Suite, judge
 from ldp_gym.core.errors import DamagedStoreError
-from ldp_gym.statistics import Estimate, PValues, Verdict, above, below, certain, every
 
-__all__ = [
-    "SUITES",
-    "DamagedStoreError",
-    "Estimate",
-    "Experiment",
-    "ExperimentResult",
-    "Finding",
-    "PValues",
-    "Results",
-    "Store",
-    "Suite",
-    "Verdict",
-    "above",
-    "below",
-    "certain",
-    "every",
-    "judge",
-    "run",
-]
+__all__ = ["SUITES", "DamagedStoreError", "Experiment", "ExperimentResult", "Finding"]
+__all__ += ["Results", "Store", "Suite", "judge", "run"]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 PAGE = "report.html"
 
+Played = Mapping[str, tuple[Suite, Results]]
+"""Suites by their address, with their results."""
+
 
 @dataclass
 class Section:
@@ -57,20 +60,14 @@ class Report:
     Args:
         directory: directory that :func:`ldp_gym.bench.run`, or ``ldp-gym bench``, has written to.
         trust: whether code that the results name, as ``module:object``, may be imported; else it is left out.
-        played: suites that were just played, by their address, with their results.
+        played: suites that were just played.
 
     Raises:
         FileNotFoundError: if there are no results there.
         DamagedStoreError: if they cannot be read.
     """
 
-    def __init__(
-        self,
-        directory: str | Path,
-        *,
-        trust: bool = False,
-        played: Mapping[str, tuple[Suite, Results]] | None = None,
-    ) -> None:
+    def __init__(self, directory: str | Path, *, trust: bool = False, played: Played | None = None) -> None:
         self.directory, self._store = Path(directory), Store(directory, read_only=True)
         self._trust, self._played, self.runs = trust, played or {}, self._store.runs()
         if not self.runs and self._store.faults:
@@ -133,10 +130,8 @@ class Report:
         # A learner's module:Class is looked up, but not imported.
         here = [n for n in settings["learners"] if n in LEARNERS or is_address(n) or is_directory(n)]
         section.notes += [f"{n} is not here any more." for n in settings["learners"] if n not in here]
-        found = suite.experiments(
-            settings["size"], learners=here, channels=channels, episodes=settings["episodes"]
-        )
-        return suite, Results(self._store, found, settings["seed"])
+        more = {"learners": here, "channels": channels, "episodes": settings["episodes"]}
+        return suite, Results(self._store, suite.experiments(settings["size"], **more), settings["seed"])
 
 
 def _draw(section: Section, directory: Path) -> str:

@@ -209,29 +209,26 @@ def _party_fault(experiment: Experiment) -> str | None:
         name = getattr(experiment.rules, party)
         if isinstance(name, int | list | tuple | np.ndarray | None) or name in registry.own:
             continue
-        fault = _find_fault(party, Rules.of(table if party == "channel" else experiment.rules))
-        if fault is not None:
-            return f"the {party} {name!r} fails its check: {fault}"
+        try:
+            _check_party(party, Rules.of(table if party == "channel" else experiment.rules))
+        except IncompatibleChannelError:
+            raise
+        except Exception as error:
+            return f"the {party} {name!r} fails its check: {summarize(error)}"
     return None
 
 
 @lru_cache(maxsize=64)  # rules hold a user's data
-def _find_fault(party: str, rules: Rules) -> str | None:
-    """Describe how a party breaks its contract, in one line; None if it keeps it."""
-    try:
-        scenario = make_scenario(rules)
-        if party == "channel":
-            check_channel(scenario.channel)
-            candidates = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
-            warn_of_broken_promise(scenario.channel, candidates)  # an error here
-        elif party == "nature":
-            check_nature(scenario.nature, scenario.hypotheses)
-        elif party == "truth":
-            check_truth(scenario.truth, scenario.hypotheses)
-        elif isinstance(scenario.nature, IID):  # else the class may need contexts that are not normal
-            check_hypotheses(scenario.hypotheses)
-    except IncompatibleChannelError:
-        raise
-    except Exception as error:
-        return summarize(error)
-    return None
+def _check_party(party: str, rules: Rules) -> None:
+    """Hold a party of a game to its contract, and a channel to its promise."""
+    scenario = make_scenario(rules)
+    if party == "channel":
+        check_channel(scenario.channel)
+        candidates = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
+        warn_of_broken_promise(scenario.channel, candidates)  # an error here
+    elif party == "nature":
+        check_nature(scenario.nature, scenario.hypotheses)
+    elif party == "truth":
+        check_truth(scenario.truth, scenario.hypotheses)
+    elif isinstance(scenario.nature, IID):  # else the class may need contexts that are not normal
+        check_hypotheses(scenario.hypotheses)

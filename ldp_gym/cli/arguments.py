@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Annotated, Any
@@ -41,15 +41,12 @@ def allow_local_imports() -> None:
 
 
 @contextmanager
-def one_line_errors(words: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Turn errors about a user's values into one line and exit status 2, in the command's own words."""
+def one_line_errors() -> Iterator[None]:
+    """Turn errors about a user's values into one line and exit status 2."""
     try:
         yield
     except (ImportError, TypeError, ValueError, OverflowError, MemoryError, RecursionError) as error:
-        text = f"{error or type(error).__name__}{place_in_own_code(error)}"
-        for ours, theirs in (words or {}).items():
-            text = text.replace(ours, theirs)
-        raise typer.BadParameter(text) from error
+        raise typer.BadParameter(f"{error or type(error).__name__}{place_in_own_code(error)}") from error
     except SystemExit as error:
         raise typer.BadParameter(f"code of a module:Class ended the program, by {error!r}") from error
 

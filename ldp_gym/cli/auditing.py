@@ -55,24 +55,24 @@ def audit_command(
     """
     console = Console()
     allow_local_imports()
-    with one_line_errors({"pass for example delta=": "pass for example --delta "}):
+    with one_line_errors():
         validation.whole("--contexts", contexts, least=1, most=10**4)
         number = int(trials) if trials.is_integer() else trials
         messages = validation.whole("--trials", number, least=0, most=10**9)
         found = import_object(channel, "channel") if is_address(channel) else None
         if found is not None and not isinstance(found, type):
             if num_labels is None or epsilon is None or rule:
-                raise ValueError(
-                    "a function takes --num-labels, --epsilon, the eps that it claims, and --delta"
-                )
+                raise ValueError("a function takes --num-labels, --epsilon (its claim) and --delta only")
             claim = {"num_labels": num_labels, "claimed": epsilon, "delta": delta or 0.0}
             kept = _survives_trials(console, found, None, messages or 100_000, confidence, **claim)
             raise typer.Exit(0 if kept else 1)
         if not issubclass(CHANNELS.class_of(channel), Channel):
             raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
         short = {"hypotheses": hypotheses, "num_labels": num_labels, "horizon": horizon}
-        privacy = {"channel": channel, "epsilon": epsilon, "delta": delta}
-        scenario = make_scenario(Rules.of(rules_of(rule, **privacy, **short)))
+        rules = rules_of(rule, channel=channel, epsilon=epsilon, delta=delta, **short)
+        if not CHANNELS.class_of(channel).pure and not rules.get("delta"):
+            raise ValueError(f"{channel} needs delta > 0: pass for example --delta 1e-5")
+        scenario = make_scenario(Rules.of(rules))
         if messages:
             validate_trials(messages, scenario.channel.num_labels)
         points = stream(Purpose.CERTIFICATE, 0).standard_normal((contexts, scenario.hypotheses.context_dim))
@@ -116,21 +116,23 @@ def _certify(
     place = max(range(len(tables)), key=lambda i: (certificates[i].epsilon, certificates[i].delta))
     found = certificates[place]
     kept = bool(found.holds) and not np.isinf(found.claimed_epsilon)
-    table = Table(title=Text(repr(channel)), show_header=False)
-    table.add_row("promised", f"eps = {found.claimed_epsilon:g}, delta = {found.claimed_delta:g}")
-    table.add_row("found", f"eps = {found.epsilon:.9g}, delta = {found.delta:.6g}")
-    table.add_row("by", found.method + (f", worst of {len(tables)} contexts" if len(tables) > 1 else ""))
-    if channel.adaptive:
-        table.add_row("public posterior", "uniform")
-    if found.labels is not None:
-        table.add_row("worst labels", f"{found.labels[0]} against {found.labels[1]}")
-    if found.message is not None:
-        table.add_row("worst message", Text(np.array2string(np.asarray(found.message), precision=4)))
-    table.add_row("in real arithmetic", Text(found.verdict, f"bold {'green' if kept else 'red'}"))
     floats = audits.reachable(channel, tables[place], uniform_posterior(channel))
     colour = {"holds": "green", "broken": "red"}.get(floats.verdict, "yellow")
-    table.add_row("in floats", Text(str(floats), f"bold {colour}"))
-    console.print(table)
+    facts: dict[str, str | Text | None] = {
+        "promised": f"eps = {found.claimed_epsilon:g}, delta = {found.claimed_delta:g}",
+        "found": f"eps = {found.epsilon:.9g}, delta = {found.delta:.6g}",
+        "by": found.method + (f", worst of {len(tables)} contexts" if len(tables) > 1 else ""),
+        "public posterior": "uniform" if channel.adaptive else None,
+        "worst labels": "{} against {}".format(*found.labels) if found.labels else None,
+        "worst message": None if found.message is None else np.array2string(found.message, precision=4),
+        "in real arithmetic": Text(found.verdict, f"bold {'green' if kept else 'red'}"),
+        "in floats": Text(str(floats), f"bold {colour}"),
+    }
+    shown = Table(title=Text(repr(channel)), show_header=False)
+    for name, fact in facts.items():
+        if fact is not None:
+            shown.add_row(name, Text(fact) if isinstance(fact, str) else fact)
+    console.print(shown)
     return tables[place], kept
 
 

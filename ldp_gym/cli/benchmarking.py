@@ -81,7 +81,7 @@ def bench_command(
     page = written.write()  # before anything is printed: printing can fail
     for section in written.sections:
         if section.name in played:
-            _print_section(console, section)
+            _print_section(console, section, *played[section.name])
     say(console, f"report: {page}")
     raise typer.Exit(1 if any(results.failures for _, results in played.values()) else 0)
 
@@ -146,16 +146,13 @@ class _Bar(Progress):
         self.update(self._task, advance=cell.rounds, description=text, done=self._done)
 
 
-def _print_section(console: Console, section: Section) -> None:
+def _print_section(console: Console, section: Section, suite: Suite, results: Results) -> None:
     """Print what comes first, the tables, the findings, and what was not played."""
-    suite, results = section.suite, section.results
-    assert suite is not None
-    assert results is not None
     console.rule(Text(f"{suite.name}: {suite.title}"))
     findings = list(section.findings)
     if results.successes and suite.lead(results)[1]:
         say(console, findings.pop(0)[0].text)
-    for title, table in _printed_tables(suite, results) if results.successes else ():
+    for title, table in _printed_tables(suite, results, bool(findings)) if results.successes else ():
         say(console, f"\n{title}")
         typer.echo(f"{tables.to_text(table, console.width)}\n")
     colours = dict(zip(Verdict, ("green", "dim", "dim", "red"), strict=True))
@@ -164,22 +161,18 @@ def _print_section(console: Console, section: Section) -> None:
         say(console, finding.text, mark=mark)
     for note in section.notes:
         say(console, note, "dim")
-    for why, style, failures in (
-        ("not played ", "dim", results.refusals),
-        ("failed ", "red", results.failures),
-    ):
-        for failure, which in by_summary(failures):
+    for why, style, some in (("not played ", "dim", results.refusals), ("failed ", "red", results.failures)):
+        for failure, which in by_summary(some):
             say(console, f"{which}: {failure.summary}", mark=Text(why, style))
 
 
-def _printed_tables(suite: Suite, results: Results) -> list[tuple[str, Any]]:
-    """Tables of a suite that are printed, with their titles."""
-    found = list(suite.tables(results).items())
-    if not suite.ranks_learners:
-        return found
-    shared, rows = tables.leaderboard(results)
+def _printed_tables(suite: Suite, results: Results, has_findings: bool) -> list[tuple[str, Any]]:
+    """Tables that are printed, with their titles: channels by learners, or every row if nothing is found."""
+    found, (shared, rows) = list(suite.tables(results).items()), tables.leaderboard(results)
     if (cells := tables.grid(results)) is not None:
         title = "Mean loss of each learner on each channel, in nats; *: Bayes and what is level with it."
-        return [*found, (f"{title} {shared}", cells)]
-    wanted = ("Game", "Channel", "Learner", "Risk", "Score", "Over Bayes")
-    return [*found, (shared, rows[[title for title in wanted if title in rows]])]
+        found.append((f"{title} {shared}", cells))
+    elif not has_findings:
+        wanted = ("Channel", "Game", "Privacy", "Learner", "Risk", "Score", "Over Bayes")
+        found.append((shared, rows[[title for title in wanted if title in rows]]))
+    return found

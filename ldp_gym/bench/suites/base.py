@@ -70,7 +70,6 @@ class Suite(ABC):
         name: name on the command line.
         title: one line about the suite.
         claim: statement of the paper or of theory that is measured.
-        ranks_learners: whether its table is a leaderboard, to be printed too.
         axis: quantity of the x-axis: "T", "K", "M" or "eps"; "" for none.
         predicted: predicted slope in log-log and its reason, by learner and channel.
         parameters: arguments that make the suite again, for its record in a store.
@@ -79,7 +78,6 @@ class Suite(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     claim: ClassVar[str]
-    ranks_learners: ClassVar[bool] = False
     axis: ClassVar[str] = ""
     predicted: ClassVar[Mapping[tuple[str, str], tuple[float, str]]] = {}
     parameters: Mapping[str, Any] = {}
@@ -168,7 +166,7 @@ def channel_rules(channel: str) -> dict[str, Any]:
 def compare_with_bayes(
     places: Mapping[str, Sequence[ExperimentResult]], start: str = "On no channel"
 ) -> Iterator[Finding]:
-    """Compare learners with Bayes in each place where he plays; the theorem is that none does better.
+    """Compare learners with Bayes in each place; the theorem is that none does better.
 
     Level with Bayes is a learner whose paired difference has an interval that contains 0. The intervals of
     all learners in a place hold together with 95% confidence.
@@ -201,6 +199,5 @@ def judge(findings: Iterable[Finding]) -> list[tuple[Finding, Verdict | None]]:
     findings = list(findings)
     judged = iter(verdicts([finding.p_values for finding in findings if finding.p_values]))
     found = [(finding, next(judged) if finding.p_values else None) for finding in findings]
-    return [
-        (f, None if f.in_words and verdict is not Verdict.CONTRADICTED else verdict) for f, verdict in found
-    ]
+    contradicted = Verdict.CONTRADICTED
+    return [(f, None if f.in_words and verdict is not contradicted else verdict) for f, verdict in found]

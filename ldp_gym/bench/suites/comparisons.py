@@ -34,7 +34,6 @@ class Quick(Suite):
         "Under a uniform truth no learner has less risk than Bayes on the same channel: a line is marked if "
         "one has. The row without privacy (identity) shows the price of privacy."
     )
-    ranks_learners = True
     story = {
         ("uniform", "laplace-single"): "if nothing is learned",
         ("bayes", "laplace-single"): "with the paper's messages",
@@ -61,11 +60,10 @@ class Quick(Suite):
 
     def lead(self, results: Results) -> tuple[str, dict[str, str]]:
         risks = {(r.learner, r.channel): f"{r.risk.value:.3g}" for r in results.successes}
-        rounds = max(r.horizon for r in results.successes)
-        sentence = (
-            f"Loss in nats over {rounds:,} users who send one message each about a private label (ε = 1)"
-        )
-        return sentence, {text: risks[pair] for pair, text in self.story.items() if pair in risks}
+        users = f"{results.successes[0].horizon:,} users who send one message each about a private label"
+        return f"Loss in nats over {users} (ε = 1)", {
+            text: risks[pair] for pair, text in self.story.items() if pair in risks
+        }
 
 
 class Contexts(Suite):
@@ -95,10 +93,8 @@ class Contexts(Suite):
             played = {r.experiment.rules.nature: r for r in bayes}
             if {"iid", "adversary"} <= set(played):
                 iid = played.pop("iid")
-                times = [
-                    f"{r.risk.value / iid.risk.value:.2f} times as much under {name}"
-                    for name, r in played.items()
-                ]
+                ratios = {name: r.risk.value / iid.risk.value for name, r in played.items()}
+                times = [f"{ratio:.2f} times as much under {name}" for name, ratio in ratios.items()]
                 more = statistics.difference(played["adversary"].totals, iid.totals)
                 text = f"{channel}: Bayes pays {iid.risk} nats on i.i.d. contexts, {', '.join(times)}."
                 yield Finding(f"{text} The adversary adds {more} nats.")
@@ -302,15 +298,13 @@ class YourGame(Suite):
     name = address = "your-game"
     title = "Your game"
     claim = "An episode repeats the game with new contexts, labels and coins, as far as its rules draw them."
-    ranks_learners = True
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
         self.rules: dict[str, Any] = plain(dict(rules))
         Rules.of({**self.rules, "epsilon": None}).to_json()  # raises where a rule is wrong or an object
         self.parameters = {"rules": self.rules}
         given = self.rules.get("epsilon", EPSILONS)
-        values = given if isinstance(given, list | tuple) else [given]
-        self.epsilons = [validation.positive("epsilon", value) for value in values]
+        self.epsilons = [validation.positive("epsilon", e) for e in (given if np.ndim(given) else [given])]
         if not self.epsilons:
             raise ValueError("epsilon must be a number or a list of some, got an empty list")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -275,16 +275,13 @@ class Rates(Suite):
             text += f"tanh^2(eps/2) / (K-1), is {', '.join(map(str, shares))}; that over log K: "
             yield Finding(f"{text}{', '.join(logs)}.")
         for part in ("2K", "star, K"):
-            points: dict[tuple[float, float], list[ExperimentResult]] = {}
-            for r in parts.get(part, []):
-                points.setdefault((_point(r)[0], _point(r)[2]), []).append(r)
-            for (size, epsilon), played in points.items():
+            for (size, epsilon), played in _grouped(parts.get(part, []), lambda r: _point(r)[::2]).items():
                 near = min(played, key=lambda r: r.risk.value / _lower_bound(r))
                 bound, count = _lower_bound(near), len({r.channel for r in played})
-                text = (
-                    f"{part} = {size}, eps = {epsilon:g}: of {count} channels nearest to the lower bound is "
+                text = f"{part} = {size}, eps = {epsilon:g}: of {count} channels nearest to the lower bound "
+                text += (
+                    f"is {_scheme(near)}, T = {near.horizon:,}: {near.risk / bound} times {bound:.3g} nats."
                 )
-                text += f"{_scheme(near)}, T = {near.horizon:,}: {near.risk / bound} times {bound:.3g} nats."
                 yield Finding(text, every(_never_below([r], _lower_bound(r)) for r in played))
 
     def draw(self, results: Results) -> figures.Figure:
@@ -312,9 +309,8 @@ class Rates(Suite):
         ):
             for i, (label, some) in enumerate(_lines(played).items()):
                 hue = figures.pair_colour(some[0].learner, some[0].channel, i)
-                dots = figures.Line(
-                    label, [*map(x, some)], [*map(y, some)], hue, "s-" if panel is squares else "o-"
-                )
+                style = "s-" if panel is squares else "o-"
+                dots = figures.Line(label, [*map(x, some)], [*map(y, some)], hue, style)
                 figures.draw_line(panel, dots, 2.0 * i)
         risks.set(xlabel="T", ylabel="KL-risk for the worst truth (nats)", title="hadamard-star, K = 16")
         label = "sum of TV$^2$, times tanh$^2$(eps/2) / (K - 1)"
@@ -343,12 +339,17 @@ def _scheme(result: ExperimentResult) -> str:
     return " on ".join(name + (f" ({given})" if given else "") for name, given in words)
 
 
+def _grouped(played: Iterable[ExperimentResult], key: Callable[[ExperimentResult], Any]) -> dict[Any, Any]:
+    """Results that share a key, in their order."""
+    groups: dict[Any, list[ExperimentResult]] = {}
+    for r in played:
+        groups.setdefault(key(r), []).append(r)
+    return groups
+
+
 def _lines(played: Sequence[ExperimentResult]) -> dict[str, list[ExperimentResult]]:
     """Results by scheme, along K and T."""
-    lines: dict[str, list[ExperimentResult]] = {}
-    for r in sorted(played, key=_point):
-        lines.setdefault(_scheme(r), []).append(r)
-    return lines
+    return _grouped(sorted(played, key=_point), _scheme)
 
 
 def _lower_bound(result: ExperimentResult) -> float:

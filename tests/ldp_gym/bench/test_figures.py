@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldp_gym.bench import SUITES, Results, Verdict, figures, judge
+from ldp_gym.bench import SUITES, Results, figures
 from ldp_gym.bench.store import Outcome
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.statistics import Estimate
@@ -107,52 +107,3 @@ def test_lines_and_rows_have_the_intervals_they_are_given():
     (panel,) = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", reference=1.0).axes
     assert not panel.collections
     assert panel.get_xlim()[1] < 100.0
-
-
-def given(experiments, bayes, shift):
-    """Results with given risks of Bayes, and risks of the learner uniform, shifted from them."""
-
-    def evaluate(experiment):
-        if experiment.learner in ("bayes", "uniform"):
-            kl = (bayes + (shift if experiment.learner == "uniform" else 0.0))[:, None]
-            return Evaluation(np.array([experiment.horizon]), kl, kl, np.zeros((len(bayes), 8)))
-        return None
-
-    return Results(Known(experiments, evaluate), experiments, 0)
-
-
-@pytest.mark.parametrize("name", ["quick", "contexts"])
-def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
-    suite = SUITES[name]()
-    experiments = suite.experiments("small", episodes=8)
-    bayes = np.linspace(10.0, 80.0, 8)
-    jitter = np.array([0.02, -0.01, 0.01, -0.02, 0.02, -0.01, 0.01, -0.02])
-
-    def verdicts(shift):
-        results = given(experiments, bayes, shift)
-        findings = list(suite.findings(results))
-        ((text, verdict),) = [(f.text, v) for f, v in judge(findings) if f.p_values]
-        return verdict, text
-
-    worse, level, better = (
-        "does a learner do better than Bayes.",
-        "Level with Bayes: uniform on",
-        "Below Bayes:",
-    )
-    verdict, text = verdicts(1.0 + jitter)
-    assert verdict is None, "words, and no mark"
-    assert text.endswith(worse)
-    # Less on average, by chance: the differences are as often above zero as below.
-    by_chance = np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])
-    verdict, text = verdicts(by_chance)
-    assert verdict is None
-    assert f"{worse} {level} all " in text
-    # A little less in every episode: far within the episodes' spread, and yet certain.
-    verdict, text = verdicts(-0.5 + jitter)
-    assert verdict is Verdict.CONTRADICTED
-    assert text.startswith(better)
-    assert text.count("uniform on ") == text.count(" by 0.500 [") > 1
-
-    others = [e for e in experiments if e.learner != "bayes"]
-    findings = list(suite.findings(given(others, bayes, 0.0)))
-    assert all(f.p_values is None and "Bayes" not in f.text for f in findings), "it did not play"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldp_gym import statistics
-from ldp_gym.bench.suites.base import compare_with_bayes
+from ldp_gym.bench.suites.base import compare_with_bayes, judge
 
 NOISE = np.random.default_rng(3).normal(size=12)
 
@@ -39,3 +39,28 @@ def test_the_claim_is_that_none_is_below_bayes():
     p_values = found(gaps).p_values
     assert p_values.p_for == max(statistics.p_above(gap, 0.0) for gap in gaps)
     assert p_values.p_against == min(1.0, 3 * min(statistics.p_below(gap, 0.0) for gap in gaps))
+
+
+JITTER = np.tile([0.02, -0.01, 0.01, -0.02], 3)
+WORSE = "On no channel does a learner do better than Bayes."
+
+
+@pytest.mark.parametrize(
+    ("gap", "text", "verdict"),
+    [
+        (1.0 + JITTER, WORSE, None),
+        (500.0 * JITTER - 0.5, f"{WORSE} Level with Bayes: other0 on here.", None),
+        (-0.5 + JITTER, "Below Bayes: other0 on here by 0.500 [", statistics.Verdict.CONTRADICTED),
+    ],
+    ids=["worse", "less on average, by chance", "a little less in every episode"],
+)
+def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(gap, text, verdict):
+    """What the words say gets no mark, but a contradiction of the theorem does."""
+    ((finding, judged),) = judge([found([gap])])
+    assert finding.text.startswith(text)
+    assert judged is verdict
+
+
+def test_nothing_is_compared_where_bayes_did_not_play():
+    alone = SimpleNamespace(learner="uniform", totals=NOISE)
+    assert not list(compare_with_bayes({"here": [alone]}))

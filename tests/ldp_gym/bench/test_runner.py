@@ -9,13 +9,12 @@ import subprocess
 import sys
 import threading
 
-import numpy as np
 import pytest
 import third_party
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import Experiment, ExperimentResult, Suite, runner
+from ldp_gym.bench import Experiment, Suite, runner
 from ldp_gym.bench.runner import play
 from ldp_gym.bench.store import Outcome
 from ldp_gym.cli import benchmarking
@@ -51,12 +50,8 @@ def expected(tmp_path_factory):
 
 def test_results_are_those_of_evaluate(expected):
     game = {"hypotheses": "dirichlet", "channel": "split", "horizon": 400}
-    kl, tv = expected["bayes on split, T = 400"]
     alone = ldp_gym.evaluate("bayes", game, episodes=12)
-    np.testing.assert_array_equal(kl, alone.kl)
-    np.testing.assert_array_equal(tv, alone.tv)
-    result = ExperimentResult(Experiment(game, "bayes"), alone, 0.0)
-    assert (result.risk.value, result.risk.low, result.risk.high) == (alone.risk, *alone.interval())
+    assert expected["bayes on split, T = 400"] == (alone.kl.tolist(), alone.tv.tolist())
 
 
 def test_the_command_has_the_same_defaults():

@@ -9,7 +9,8 @@ from context_search import hardest_contexts
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import SUITES, Verdict, judge
+from ldp_gym.bench import SUITES, judge
+from ldp_gym.statistics import Verdict
 
 
 @pytest.fixture(scope="module")
