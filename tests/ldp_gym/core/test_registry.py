@@ -22,8 +22,8 @@ def test_another_package_offers_its_own_by_an_entry_point_and_a_name_of_ours_sta
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[ldp_gym.learners]\nbayes = rival:Bayes\nrival = rival:Bayes\n")
+    known = list(LEARNERS)  # read before the package is there, so that it is not kept
     monkeypatch.syspath_prepend(str(tmp_path))
-    known = list(LEARNERS)
     monkeypatch.delitem(vars(LEARNERS), "_points")
     assert list(LEARNERS) == sorted([*known, "rival"])
     assert LEARNERS["bayes"] is ldp_agents.Bayes
