@@ -183,12 +183,7 @@ def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) ->
 
 
 def paired(samples: FloatArray, others: FloatArray | float) -> FloatArray:
-    """Differences of samples ``(..., n)`` and others; 0 where they agree to nine digits, up to rounding.
-
-    Example:
-        >>> paired(np.array([2.0, 0.1 + 0.2]), np.array([1.0, 0.3])).tolist()
-        [1.0, 0.0]
-    """
+    """Differences of samples ``(..., n)`` and others; 0 where they agree to nine digits, up to rounding."""
     with np.errstate(invalid="ignore"):  # two infinite risks have no difference
         apart = np.subtract(samples, others)
         rounding = _NO_SPREAD * np.minimum(np.abs(samples), np.abs(others))
