@@ -70,8 +70,7 @@ def _read(path: Path, label: str) -> Any:
     except ValueError as error:
         raise ValueError(f"{path} is not a CSV file in UTF-8 with a header: {error}") from None
     if label not in frame.columns:
-        names = ", ".join(map(str, frame.columns[:20]))
-        raise ValueError(f"{path} has no column {label!r}, only {names}")
+        raise ValueError(f"{path} has no column {label!r}, only {', '.join(map(str, frame.columns[:20]))}")
     frame[label] = pd.read_csv(path, usecols=[label], dtype=str, keep_default_na=False)[label]  # "NA", "01"
     if frame.empty:
         raise ValueError(f"{path} has a header and no users")

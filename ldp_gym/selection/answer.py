@@ -175,7 +175,7 @@ def warn_of_drift(log: Log, tolerance: float) -> list[str]:
     halves = log.losses[:middle], log.losses[middle:]
     first, last = (int(half.mean(axis=0).argmin()) for half in halves)
     before, after = (half[:, first] - half[:, last] for half in halves)
-    if middle < 2 or after.mean() <= tolerance:
+    if len(log.labels) < FEWEST_USERS or after.mean() <= tolerance:
         return []
     error = math.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
     if after.mean() - before.mean() <= 3.0 * error:
