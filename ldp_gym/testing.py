@@ -145,8 +145,7 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     _require((members < shape[2]).all(), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
     is_member = members >= 0
     named = pick(candidates, np.maximum(members, 0))
-    what = "the distribution of the member that members() names"
-    _require_close(at_once[is_member], named[is_member], what)
+    _require_close(at_once[is_member], named[is_member], "the distribution of the member that is named")
     if not truth.needs_contexts:
         blind = truth.distributions(replace(everything, contexts=None))
         _require_close(blind, at_once, "needs_contexts where the contexts matter")

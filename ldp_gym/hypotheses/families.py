@@ -137,13 +137,8 @@ class Refined(HypothesisClass):
             if num_labels % self.parts:
                 raise ValueError(f"num_labels must be a multiple of parts={self.parts}, got {num_labels}")
             num_labels //= self.parts
-        base_parameters = {
-            "num_hypotheses": num_hypotheses,
-            "num_labels": num_labels,
-            "context_dim": context_dim,
-            "class_seed": class_seed,
-        }
-        self.base = as_hypotheses(base, base_parameters, base_options)
+        sizes = {"num_hypotheses": num_hypotheses, "num_labels": num_labels, "context_dim": context_dim}
+        self.base = as_hypotheses(base, sizes | {"class_seed": class_seed}, base_options)
         super().__init__(self.base.num_hypotheses, self.base.num_labels * self.parts, self.base.context_dim)
         self.constant = self.base.constant
         self._table = self._refine(np.zeros(self.context_dim)) if self.constant else None

@@ -164,13 +164,8 @@ def as_truth(
     """Make a truth from the rule ``truth``, with the options of a named one."""
     num_labels, context_dim = hypotheses.num_labels, hypotheses.context_dim
     if isinstance(source, str):
-        game_parameters = {
-            "num_hypotheses": hypotheses.num_hypotheses,
-            "num_labels": num_labels,
-            "context_dim": context_dim,
-            "horizon": horizon,
-            "classes": hypotheses.classes,
-        }
+        of_class = ("num_hypotheses", "num_labels", "context_dim", "classes")
+        game_parameters = {name: getattr(hypotheses, name) for name in of_class} | {"horizon": horizon}
         made = TRUTHS.build(source, game_parameters, options or {})
         return validation.instance(f"the truth {source!r}", made, Truth, "a Truth (made, not its class)")
     if options:
