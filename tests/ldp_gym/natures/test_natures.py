@@ -66,15 +66,18 @@ def test_the_adversary_weighs_the_charge_against_what_a_message_tells(left):
 
 
 def test_the_omniscient_maximises_the_kl_from_the_truth():
-    nature, weights = Omniscient(2, pool_size=9), np.random.default_rng(1).dirichlet(np.ones(4), size=3)
+    nature, rng = Omniscient(2, pool_size=9), np.random.default_rng(1)
+    weights, members = rng.dirichlet(np.ones(4), size=60), rng.integers(4, size=60)
 
     def truth(_, candidates):
-        return np.stack([candidates[0, :, j] for j in (2, 0, 3)])
+        return np.stack([candidates[0, :, j] for j in members])
 
-    chosen = nature.contexts(stretch(nature, 3, 1, posterior=weights, truth=truth))
-    for w, x, j in zip(weights, chosen[:, 0], (2, 0, 3), strict=True):
+    chosen, other_way = nature.contexts(stretch(nature, 60, 1, posterior=weights, truth=truth)), 0
+    for w, x, j in zip(weights, chosen[:, 0], members, strict=True):
         scores = [rel_entr(f[j], w @ f).sum() for f in CLASS(nature.pool)]
         np.testing.assert_array_equal(x, nature.pool[np.argmax(scores)])
+        other_way += np.argmax(scores) != np.argmax([rel_entr(w @ f, f[j]).sum() for f in CLASS(nature.pool)])
+    assert other_way > 0
 
 
 def test_bad_parameters_are_named():
