@@ -156,8 +156,8 @@ GAMES = {
     "LDPDistBox-v0": ("evidence or raw messages", "logits of the models", "your rules; by default as medium"),
     "LDPDistBox-easy-v0": ("evidence for each model", "logits of the models", "trust in strong messages"),
     "LDPDistBox-medium-v0": ("evidence for each model", "logits of the models", "trust in weak messages"),
-    "LDPDistBox-memory-v0": ("last message", "logits of the models", "a memory that adds up messages"),
-    "LDPDistBox-hard-v0": ("context, last message", "logits of the models", "memory, and what messages mean"),
+    "LDPDistBox-memory-v0": ("raw messages, contexts", "logits of the models", "the sum of the messages"),
+    "LDPDistBox-hard-v0": ("raw messages, contexts", "logits of the models", "what messages mean, remembered"),
     "LDPAsk-v0": ("public posterior", "question to the next user", "questions that tell models apart"),
 }
 """Registered games: what an agent observes, does, and needs."""
