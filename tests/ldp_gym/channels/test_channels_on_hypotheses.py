@@ -86,33 +86,6 @@ def test_groups_by_hand():
     np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [0, 1, 1, 0])]
-)
-def test_sides_are_compared_by_their_posterior_means(name, message):
-    """{1} against {2, 3}: with weights 9 to 1 the second decides for both, where the plain mean would not."""
-    table = np.array([[0.4, 0.3, 0.3], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
-    public = np.array([0.5, 0.45, 0.05])
-    weighted, plain = (w / w.sum() @ table[1:] for w in (public[1:], np.ones(2)))
-    likes_first = table[0] > weighted
-    assert (likes_first != (table[0] > plain)).any()
-    channel = make_channel(name, 3, 3, 50)
-    density = channel.log_density(np.array(message, dtype=channel.message_space.dtype), table, public)
-    np.testing.assert_allclose(np.exp(density), np.where(likes_first, KEEP, 1 - KEEP))
-
-
-def test_adaptive_sides_hold_about_half_of_the_posterior():
-    channel, rng = make_channel("adaptive-split", 6, 4, 50), np.random.default_rng(0)
-    table, labels = rng.dirichlet(np.ones(4), size=6), rng.integers(4, size=500)
-    weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
-    likely = np.array([0.9, 0.02, 0.02, 0.02, 0.02, 0.02])
-    messages = (channel.privatize(labels, table, rng, public) for public in (weights, likely))
-    sides, certain = (m * m[:, :1] for m in messages)  # 1 with the first hypothesis, -1 against it
-    assert set(np.unique(sides)) == {-1.0, 1.0}
-    assert np.abs((sides > 0) @ weights - 0.5).max() <= 0.15 + 1e-9  # half of the heaviest
-    assert (certain == [1, -1, -1, -1, -1, -1]).all()
-
-
 def deal(weights, lots, count):
     """Hypotheses in turn, the likely ones first, each to the lightest of so many groups."""
     loads, groups = [0.0] * count, np.zeros(len(weights), dtype=int)

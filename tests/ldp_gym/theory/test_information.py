@@ -13,6 +13,7 @@ from ldp_gym import theory
 from ldp_gym.channels import base, listing
 from ldp_gym.channels.adaptive_groups import _order_chances
 from ldp_gym.core.sampling import categorical
+from ldp_gym.theory.information import _stratified_uniforms
 
 NINE = np.random.default_rng(1).dirichlet(np.full(9, 0.4), size=5)
 POSTERIOR = np.random.default_rng(2).dirichlet(np.ones(5))
@@ -76,6 +77,14 @@ def test_the_order_of_uniform_numbers_has_its_law():
     """X in [0.5, 1.5], Y in [0.75, 2.25]: P(X > Y) = (0.75^2 / 2) / 1.5; equals come in any order."""
     np.testing.assert_allclose(_order_chances(listing.all_orders(2), np.array([1.0, 1.5])), [0.1875, 0.8125])
     np.testing.assert_allclose(_order_chances(listing.all_orders(3), np.full(3, 0.2)), 1 / 6)
+
+
+def test_stratified_uniforms_have_one_number_in_every_part():
+    drawn = _stratified_uniforms(50, 3)
+    assert drawn.shape == (50, 3)
+    np.testing.assert_array_equal(
+        np.sort(np.floor(50 * drawn), axis=0), np.arange(50.0)[:, None] + np.zeros(3)
+    )
 
 
 def test_information_by_hand():
