@@ -84,6 +84,8 @@ class Truth(ABC):
 
 def pick(candidates: FloatArray, members: IntArray) -> FloatArray:
     """Distributions ``(B, n, M)`` of one member per round ``(B, n)`` or per episode ``(B, 1)``."""
+    if members.shape[1] == 1:  # the same in all rounds of an episode
+        return candidates[np.arange(len(members)) if len(candidates) > 1 else 0, :, members[:, 0]]
     return np.take_along_axis(candidates, members[..., None, None], axis=-2)[..., 0, :]
 
 
