@@ -14,9 +14,6 @@ from ldp_gym.channels.two_level import EvenChannel, LabelChannel, quadratic_loss
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
 from ldp_gym.core.sampling import integers, least_prime
 
-_LEAST_PRIME = 257
-"""Least prime of the hash: the buckets are then about equal."""
-
 
 class LocalHashing(EvenChannel, LabelChannel):
     """The bucket of the label under a public random hash, or another bucket (OLH, Wang et al. 2017).
@@ -56,8 +53,8 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     @cached_property
     def prime(self) -> int:
-        """The prime modulus p of the hash."""
-        return least_prime(max(self.num_labels, _LEAST_PRIME))
+        """The prime modulus p of the hash: at least 257, so that the buckets are about equal."""
+        return least_prime(max(self.num_labels, 257))
 
     @property
     def message_space(self) -> gym.spaces.MultiDiscrete:

@@ -99,9 +99,8 @@ class EpsilonEstimate:
             return None
         (one, other), tested = np.array(self.counts) / self.tested, self.tested
         while tested * self.trials / self.tested <= _MOST_TRIALS:
-            error = 1.0 - self.confidence
-            bound = _epsilon_bound(one * tested, other * tested, tested, error, self.delta)
-            if bound > self.claimed:
+            shares = one * tested, other * tested
+            if _epsilon_bound(*shares, tested, 1.0 - self.confidence, self.delta) > self.claimed:
                 return math.ceil(self.trials * tested / self.tested)
             tested = math.ceil(1.1 * tested)
         return None

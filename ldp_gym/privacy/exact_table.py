@@ -40,11 +40,9 @@ _LEAST_SHARE, _MOST_SHARE = 2.0**-40, 2.0**-10
 _RATIO_ROUNDING = 2.0**-43
 """Error of a log ratio from floats and integers: at an eps near it, columns are moved by a larger share."""
 
-_LARGEST_EXPONENT = 700.0
-"""Largest eps whose power is computed. A table of 2^64 cannot tell larger ones apart."""
-
-_DIGITS = 50
-"""Digits of exponentials and logarithms, which ``decimal`` rounds correctly."""
+_LARGEST_EXPONENT, _DIGITS = 700.0, 50
+"""Largest eps whose power is computed, as a table of 2^64 cannot tell larger ones apart, and digits of powers
+and logarithms, which ``decimal`` rounds correctly."""
 
 
 class ExactTable(NamedTuple):

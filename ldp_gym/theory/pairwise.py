@@ -45,13 +45,8 @@ _SAMPLES = 20_000
 def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> float:
     """Lower bound on the risk of every pure channel on two distributions, under a uniform truth.
 
-    Adaptive channels are included. On disjoint supports it is exact, up to rounding.
-
-    Args:
-        p: a distribution ``(M,)``.
-        q: another one.
-        horizon: T, up to 10,000.
-        epsilon: the privacy level, up to 20.
+    Adaptive channels are included. On disjoint supports it is exact, up to rounding. ``p`` and ``q`` are
+    distributions ``(M,)``, the horizon is at most 10,000, and epsilon at most 20.
 
     Example:
         >>> round(pair_floor(np.array([0.5, 0.5]), np.array([0.2, 0.8]), 1000, 1.0), 2)
