@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldp_gym.bench import figures, tables
 from ldp_gym.bench.experiment import own_code
@@ -20,9 +20,6 @@ from ldp_gym.core.files import write_text
 from ldp_gym.core.registry import is_address
 from ldp_gym.engine.learners import LEARNERS, is_directory
 from ldp_gym.statistics import Verdict
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 PAGE = "report.html"
 
@@ -100,7 +97,7 @@ class Report:
             pictures=pictures,
             by_summary=by_summary,
             tables=tables,
-            runs=_run_table(self.runs),
+            runs=self.runs,
         )
         write_text(self.directory / PAGE, html)
         return self.directory / PAGE
@@ -142,14 +139,3 @@ def _draw(section: Section, directory: Path) -> str:
     directory.mkdir(exist_ok=True)
     svg = figures.save_figure(drawing, directory / section.slug)
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{section.slug}-", svg[svg.index("<svg") :])
-
-
-def _run_table(runs: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """Runs with what repeats them: settings, versions and machine."""
-    from pandas import DataFrame
-
-    table = DataFrame(runs)
-    table["settings"] = [json.dumps({k: v for k, v in run["settings"].items() if v}) for run in runs]
-    table["versions"] = [", ".join(f"{k} {v}" for k, v in run["versions"].items()) for run in runs]
-    columns = ["id", "suite", "settings", "started", "finished", "machine", "versions", "command"]
-    return table[columns].fillna("not finished").astype(str).rename(columns=str.capitalize)

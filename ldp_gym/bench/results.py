@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 _LEAST_GAIN = 0.1
 """Share of the uniform mixture's risk that Bayes must save for a game to have scores."""
@@ -99,11 +100,18 @@ class Failure:
         return next(iter(self.message.strip().splitlines()), "no message")
 
 
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Items that share a key, in their order."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
 def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:
     """First failure of each kind, and its experiment with the number of the others in words."""
-    kinds: dict[str, list[Failure]] = {}
-    for failure in failures:  # the same on another channel is of the same kind
-        kinds.setdefault(re.sub(r"\w+\(K=[^)]*\)", "", failure.summary), []).append(failure)
+    # The same on another channel is of the same kind.
+    kinds = grouped(failures, lambda failure: re.sub(r"\w+\(K=[^)]*\)", "", failure.summary))
     return [
         (first, f"{first.experiment} and {len(others)} more" if others else str(first.experiment))
         for first, *others in kinds.values()
@@ -161,12 +169,9 @@ class Results:
         found = [r for r in self.select(learner=learner, channel=channel) if r.experiment.truth != "all"]
         return sorted(found, key=lambda r: position(r.experiment))
 
-    def group(self, key: Callable[[Experiment], T]) -> dict[T, list[ExperimentResult]]:
+    def group(self, key: Callable[[Experiment], K]) -> dict[K, list[ExperimentResult]]:
         """Results of the experiments that share a key, in the suite's order."""
-        groups: dict[T, list[ExperimentResult]] = {}
-        for result in self.successes:
-            groups.setdefault(key(result.experiment), []).append(result)
-        return groups
+        return grouped(self.successes, lambda result: key(result.experiment))
 
     @property
     def channels(self) -> list[str]:

@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 class Best(str):
     """Text that is set in bold: the least risk of its game, or one that is level with it."""
 
-    __slots__ = ()
+    bold = True
 
 
 def _risk(row: Row, form: Callable[[Estimate], str] = str) -> str:
@@ -96,19 +96,6 @@ def grid(results: Results) -> DataFrame | None:
         return None
     columns = {learner: [cells.get((channel, learner), "-") for channel in channels] for learner in learners}
     return DataFrame({"Channel": channels, **columns}, dtype=object)
-
-
-def to_html(table: DataFrame, identifier: str) -> str:
-    """A table as HTML that a click on a header sorts; every text is escaped."""
-    from markupsafe import Markup, escape
-    from pandas import option_context
-
-    def cell(value: object) -> str:
-        return Markup("<b>{}</b>").format(value) if isinstance(value, Best) else escape(value)
-
-    shown, options = table.map(cell).rename(columns=escape), {"classes": "sortable", "table_id": identifier}
-    with option_context("display.max_colwidth", None):
-        return Markup(shown.to_html(escape=False, index=False, border=0, justify="left", **options))
 
 
 def to_text(table: DataFrame, width: int) -> str:

@@ -160,9 +160,6 @@ def channel_rules(channel: str) -> dict[str, Any]:
     return {"channel": channel} | ({} if declared.pure else {"delta": DELTA})
 
 
-# -- Findings ----------------------------------------------------------------------------------------------
-
-
 def compare_with_bayes(
     places: Mapping[str, Sequence[ExperimentResult]], start: str = "On no channel"
 ) -> Iterator[Finding]:

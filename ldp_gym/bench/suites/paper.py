@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ldp_gym import statistics, theory
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.results import ExperimentResult, Results, grouped
 from ldp_gym.bench.suites.base import REDRAWN, TABLES, Finding, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
@@ -275,7 +275,7 @@ class Rates(Suite):
             text += f"tanh^2(eps/2) / (K-1), is {', '.join(map(str, shares))}; that over log K: "
             yield Finding(f"{text}{', '.join(logs)}.")
         for part in ("2K", "star, K"):
-            for (size, epsilon), played in _grouped(parts.get(part, []), lambda r: _point(r)[::2]).items():
+            for (size, epsilon), played in grouped(parts.get(part, []), lambda r: _point(r)[::2]).items():
                 near = min(played, key=lambda r: r.risk.value / _lower_bound(r))
                 bound, count = _lower_bound(near), len({r.channel for r in played})
                 text = f"{part} = {size}, eps = {epsilon:g}: of {count} channels nearest to the lower bound "
@@ -339,17 +339,9 @@ def _scheme(result: ExperimentResult) -> str:
     return " on ".join(name + (f" ({given})" if given else "") for name, given in words)
 
 
-def _grouped(played: Iterable[ExperimentResult], key: Callable[[ExperimentResult], Any]) -> dict[Any, Any]:
-    """Results that share a key, in their order."""
-    groups: dict[Any, list[ExperimentResult]] = {}
-    for r in played:
-        groups.setdefault(key(r), []).append(r)
-    return groups
-
-
 def _lines(played: Sequence[ExperimentResult]) -> dict[str, list[ExperimentResult]]:
     """Results by scheme, along K and T."""
-    return _grouped(sorted(played, key=_point), _scheme)
+    return grouped(sorted(played, key=_point), _scheme)
 
 
 def _lower_bound(result: ExperimentResult) -> float:
