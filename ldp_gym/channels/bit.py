@@ -16,7 +16,7 @@ import numpy as np
 from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.two_level import EvenChannel, quadratic_losses
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, masses, mixture, once_per_table
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, masses, mixture, per_table
 
 TIE = 1e-12
 """Relative size below which a difference counts as 0: rounding must not decide a side, a vote or a set."""
@@ -140,7 +140,7 @@ def label_sides(contrast: FloatArray, table: FloatArray, sizes: FloatArray | Non
     return _sides(mixture(contrast, table), mixture(np.abs(contrast), table if sizes is None else sizes))
 
 
-@once_per_table
+@per_table
 def differences(candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``f_k - f_1``, ``(..., K, M)``, 0 where both are equal up to rounding; and its absolute value."""
     first = candidates[..., :1, :]

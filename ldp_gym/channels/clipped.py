@@ -18,7 +18,7 @@ from ldp_gym.core.arrays import (
     at,
     expectations,
     has_zero,
-    once_per_table,
+    per_table,
 )
 from ldp_gym.core.sampling import integers
 
@@ -52,7 +52,7 @@ class ClippedChannel(Channel):
     ) -> tuple[FloatArray, FloatArray]:
         """``log q(z | h_t(y) = y')``: a summand per y', -inf where h_t never goes, and one for all."""
 
-    @once_per_table
+    @per_table
     def ranges(self, candidates: FloatArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
         """The least and the largest ``log pbar_j`` over the labels that h_t reaches, ``(..., K)`` each."""
         lengths = cells.lengths[..., None, :]

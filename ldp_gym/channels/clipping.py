@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray, IntArray, at, has_zero, mixture, once_per_table
+from ldp_gym.core.arrays import FloatArray, IntArray, at, has_zero, mixture, per_table
 from ldp_gym.core.sampling import categorical
 
 RULES = ("continuous", "paper")
@@ -54,7 +54,7 @@ class Clipping:
         self.rule = validation.choice("clipping", rule, RULES)
         self.mixing = 1.0 / validation.whole("horizon (T)", horizon, least=1)
 
-    @once_per_table
+    @per_table
     def cells(self, candidates: FloatArray) -> Cells:
         """Section 4, eq. (3): the cells that candidates ``(..., K, M)`` give their labels."""
         lengths = candidates.shape[-1] * candidates.max(axis=-2)
@@ -87,7 +87,7 @@ class Clipping:
         cells = self.cells(candidates)
         return -np.log(self.density(candidates, cells.lengths[..., None, :], cells.total[..., None]))
 
-    @once_per_table
+    @per_table
     def smooth_candidates(self, candidates: FloatArray) -> FloatArray:
         """``(1 - 1/T) f_j + (1/T) l / N'``: the law of the label of ``h_t(y)`` under each hypothesis."""
         smooth = (1.0 - self.mixing) * candidates

@@ -22,14 +22,7 @@ import numpy as np
 from ldp_gym.channels.base import Public
 from ldp_gym.channels.bit import BitChannel, differences, label_sides
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    at,
-    sums_in_order,
-    uniform_distribution,
-)
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, at, sums_in_order, uniform_distribution
 from ldp_gym.core.sampling import normal
 
 _LEWIS_STEPS = 8

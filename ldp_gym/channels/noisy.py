@@ -23,7 +23,7 @@ from ldp_gym.channels.clipped import (
 )
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.core import sampling, validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, masses, once_per_table, one_hot
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, masses, one_hot, per_table
 
 CALIBRATIONS = ("paper", "tight")
 
@@ -199,7 +199,7 @@ class LaplaceSingle(NoisyChannel):
             levels = self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
         return levels - revealed[..., None], scale * noise.slope
 
-    @once_per_table
+    @per_table
     def _levels_by_label(self, candidates: FloatArray, cells: Cells) -> FloatArray:
         """Levels in noise scales, ``(M, K)``."""
         scales = self.noise(candidates, cells).scale[..., None]

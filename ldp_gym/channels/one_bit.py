@@ -20,16 +20,7 @@ from ldp_gym.channels.clipped import (
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.listing import MessageList, complete_list
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Messages,
-    at,
-    has_zero,
-    once_per_table,
-    one_hot,
-)
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, has_zero, one_hot, per_table
 from ldp_gym.core.sampling import integers
 
 _Scales = tuple[FloatArray, FloatArray, FloatArray]
@@ -110,7 +101,7 @@ class OneBit(ClippedChannel):
         """Messages that reveal reported log-likelihoods ``(...)`` of coordinates ``(...)``."""
         return one_hot(mark_revealed(-log_likelihoods), coordinates, self.num_hypotheses)
 
-    @once_per_table
+    @per_table
     def _scales(self, candidates: FloatArray, cells: Cells) -> _Scales:
         return self._scales_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 

@@ -26,7 +26,7 @@ from ldp_gym.core.arrays import (
     expectations,
     masses,
     mixture,
-    once_per_table,
+    per_table,
     uniform_distribution,
 )
 from ldp_gym.core.sampling import categorical
@@ -35,7 +35,7 @@ _CIRCLE_STEPS = 2.0**40
 """Number of steps on the circle."""
 
 
-@once_per_table
+@per_table
 def votes(candidates: FloatArray) -> FloatArray:
     """Share of each label's vote that each hypothesis has, ``(..., K, M)``: one has all, or equals share it.
 
@@ -188,7 +188,7 @@ class Wheel(TwoLevelChannel):
         """Mask ``(...)`` of messages whose distances are all positive."""
         return np.asarray((messages > 0.0).all(axis=-1))
 
-    @once_per_table
+    @per_table
     def _stretches(self, candidates: FloatArray) -> FloatArray:
         """Probability ``(..., K)`` of a vote for each hypothesis under the uniform mixture."""
         uniform = uniform_distribution(self.num_hypotheses)

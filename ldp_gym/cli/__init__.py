@@ -21,12 +21,7 @@ with extra("bench", "the command ldp-gym"):
     from ldp_gym.cli.catalogue import list_command
     from ldp_gym.cli.selecting import select_command
 
-
-_PLAIN: dict[str, Any] = {
-    "add_completion": False,
-    "pretty_exceptions_enable": False,
-    "rich_markup_mode": None,
-}
+_PLAIN: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 """Options of all commands. Help in plain text: importing rich for it takes a sixth of the time."""
 
 

@@ -40,7 +40,7 @@ def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
     return array[(*grid, *index)]
 
 
-def once_per_table(work: Callable[..., Result]) -> Callable[..., Result]:
+def per_table(work: Callable[..., Result]) -> Callable[..., Result]:
     """Decorate a function of candidates, its only array: the result for the last table ``(K, M)`` is kept.
 
     A class without contexts hands over the same table, which is read-only, in every round.
@@ -157,7 +157,7 @@ def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)
 
 
-@once_per_table
+@per_table
 def _columns(matrix: FloatArray) -> FloatArray:
     return np.ascontiguousarray(matrix.T)
 

@@ -73,7 +73,7 @@ def test_what_is_kept_for_a_table_goes_with_it(rng):
     """One call per read-only table and argument; a table that may change, or a batch, is worked on anew."""
     calls = []
 
-    @arrays.once_per_table
+    @arrays.per_table
     def double(scale, table):
         calls.append(scale)
         return scale[0] * table
