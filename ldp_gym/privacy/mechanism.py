@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import signal
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
@@ -36,7 +38,7 @@ _MISSING = -1e308
 
 
 class Mechanism:
-    """A callable from labels to messages, called within a time limit.
+    """A callable from labels to messages, called within a time limit; what it prints is caught.
 
     A call that hangs is interrupted in the main thread of a system with alarms; elsewhere the time is looked
     at between calls. ``messages`` are those of the last labels; ``layout`` makes numbers of them.
@@ -51,9 +53,9 @@ class Mechanism:
 
     def numbers(self, labels: IntArray) -> FloatArray:
         """The messages of labels ``(n,)`` as numbers ``(n, F)``; the first call decides about the columns."""
-        start = time.monotonic()
+        prints, start = io.StringIO(), time.monotonic()
         try:
-            with _alarm(self._seconds_left):
+            with contextlib.redirect_stdout(prints), _alarm(self._seconds_left):
                 self.messages = self._vector(labels) if self._vectorized else list(self._each(labels))
         except _TimeUp:
             raise MechanismFailedError(
@@ -66,6 +68,8 @@ class Mechanism:
                 f"{summarize(error)}. An error tells about the label too: return a message instead"
             ) from error
         self._seconds_left -= time.monotonic() - start
+        if first := prints.getvalue()[:80].strip():
+            warnings.warn(f"{self._name} prints, as {first!r}: the audit does not read it", stacklevel=4)
         self._check_kinds(labels)
         self.layout = self.layout or Layout(self.messages)
         return self.layout.matrix(self.messages)

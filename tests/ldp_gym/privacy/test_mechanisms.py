@@ -150,12 +150,14 @@ def test_a_function_that_fails_gets_a_sentence(mechanism, message):
         audit.estimate_epsilon(mechanism, num_labels=3, claimed=1.0, trials=400, time_limit=0.5)
 
 
-def test_slow_functions_and_wrong_arguments():
+def test_slow_functions_prints_and_wrong_arguments():
     options = {"num_labels": 2, "trials": 1000, "time_limit": 0.1}
     with ThreadPoolExecutor() as pool:  # no alarms in a thread
         audited = pool.submit(audit.estimate_epsilon, lambda label: time.sleep(0.01), **options)
         with pytest.raises(MechanismFailedError, match="took more than 0.1 seconds"):
             audited.result()
+    with pytest.warns(UserWarning, match="prints, as 'label 1.*: the audit does not read it"):
+        audit.estimate_epsilon(lambda label: print("label 1") or 0, num_labels=2, trials=400)
     for options, message in [
         ({}, "num_labels"),
         ({"num_labels": 2, "claimed": -1.0}, "claimed"),
