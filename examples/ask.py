@@ -34,9 +34,9 @@ class WithoutTime(BaseFeaturesExtractor):
         return rows[:, :-1]
 
 
-def train(rules: dict, steps: int, seed: int) -> PPO:
+def train(rules: dict, steps: int, gamma: float, seed: int) -> PPO:
     env = make_sb3_env("LDPAsk-v0", num_envs=64, **rules)
-    settings = {"gamma": 0.0, "n_steps": 64, "batch_size": 1024, "n_epochs": 5, "learning_rate": 1e-3}
+    settings = {"gamma": gamma, "n_steps": 64, "batch_size": 1024, "n_epochs": 5, "learning_rate": 1e-3}
     network = {"features_extractor_class": WithoutTime}
     return PPO("MlpPolicy", env, policy_kwargs=network, **settings, device="cpu", seed=seed).learn(steps)
 
@@ -76,6 +76,7 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=200, help="T")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--steps", type=int, default=2_000_000, help="questions to train on")
+    parser.add_argument("--gamma", type=float, default=0.0, help="discount (default 0)")
     parser.add_argument("--seeds", type=int, default=5, help="number of training runs")
     parser.add_argument("--episodes", type=int, default=4096)
     arguments = parser.parse_args()
@@ -94,7 +95,8 @@ def main() -> None:
         "half-space": "half-space",
     }
     for seed in range(arguments.seeds):
-        channels[f"ppo, seed {seed}"] = channel = as_channel(train(rules, arguments.steps, seed), env)
+        model = train(rules, arguments.steps, arguments.gamma, seed)
+        channels[f"ppo, seed {seed}"] = channel = as_channel(model, env)
         certificates = [ldp_gym.audit.certify(channel, table, w) for w in coins.dirichlet(np.ones(size), 50)]
         worst = max(certificate.epsilon for certificate in certificates)
         print(f"ppo, seed {seed}: eps = {worst:.6f} at 50 posteriors", flush=True)
