@@ -157,7 +157,7 @@ GAMES = {
     "LDPDistBox-easy-v0": ("evidence for each model", "logits of the models", "trust in strong messages"),
     "LDPDistBox-medium-v0": ("evidence for each model", "logits of the models", "trust in weak messages"),
     "LDPDistBox-memory-v0": ("raw messages, contexts", "logits of the models", "the sum of the messages"),
-    "LDPDistBox-hard-v0": ("raw messages, contexts", "logits of the models", "what messages mean, remembered"),
+    "LDPDistBox-hard-v0": ("raw messages, contexts", "logits of the models", "what messages mean, summed"),
     "LDPAsk-v0": ("public posterior", "question to the next user", "questions that tell models apart"),
 }
 """Registered games: what an agent observes, does, and needs."""
