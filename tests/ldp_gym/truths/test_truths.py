@@ -170,13 +170,11 @@ def test_drawn_weights_are_uniform_on_the_simplex():
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
-        ("mixture", {"members": [2]}, 2),
-        ("mixture", {"members": [3, 3]}, 3),
-        ("mixture", {"members": [1, 0], "weights": [1.0, 0.0]}, 1),
-        ("mixture", {"members": [1, 0]}, NO_MEMBER),
-        ("contaminated", {"member": 2, "rho": 0.0}, 2),
-        ("contaminated", {"member": 2}, NO_MEMBER),
-    ],
+        ("mixture", {"members": members}, truth)
+        for members, truth in (([2], 2), ([3, 3], 3), ([1, 0], NO_MEMBER))
+    ]
+    + [("mixture", {"members": [1, 0], "weights": [1.0, 0.0]}, 1)]
+    + [("contaminated", {"member": 2, "rho": 0.0}, 2), ("contaminated", {"member": 2}, NO_MEMBER)],
 )
 def test_a_truth_that_equals_a_member_is_reported_as_it(name, options, expected):
     env = ldp_gym.LDPDistEnv(truth=name, truth_kwargs=options, reveal=True, num_hypotheses=4)
