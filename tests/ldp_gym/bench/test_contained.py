@@ -60,11 +60,12 @@ posix = pytest.mark.posix_only("signals")
         pytest.param("Segfault", "the process of third_party:Segfault was ended by SIGSEGV", marks=posix),
         ("NoSuchLearner", "ValueError: cannot import learner 'third_party:NoSuchLearner'"),
         ("NotANumber", "has a NaN probability"),
+        ("ldp_agents.literal:EXP3", "reads a noisy log-likelihood of each hypothesis"),
     ],
 )
 def test_a_failure_is_told_in_its_first_line(learner, message):
-    outcome = played(f"third_party:{learner}")
-    assert outcome.status == "failed"
+    outcome = played(learner if ":" in learner else f"third_party:{learner}")
+    assert outcome.status == ("incompatible" if ":" in learner else "failed")
     assert message in outcome.message.splitlines()[0]
     assert all(char.isprintable() for char in outcome.message if char not in "\n\t")
 
@@ -92,27 +93,17 @@ def test_processes_that_it_starts_are_ended_with_it(tmp_path):
     assert not is_alive(child)
 
 
-def test_a_learner_that_does_not_understand_says_so():
-    outcome = played("ldp_agents.literal:EXP3")
-    assert outcome.status == "incompatible"
-    assert "reads a noisy log-likelihood of each hypothesis" in outcome.message
-
-
 def interrupt_the_parent():
     os.kill(os.getppid(), signal.SIGINT)
     time.sleep(3600)
 
 
-@pytest.fixture
-def _interruptible():
-    """Handle SIGINT as Python does; it is ignored where a shell has started the tests in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @posix
-@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_ends_the_call_and_is_not_a_failure_of_the_learner():
-    with pytest.raises(KeyboardInterrupt):
-        call_contained("a learner", interrupt_the_parent)
+    """SIGINT is handled as by Python: it is ignored in tests that a shell has started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call_contained("a learner", interrupt_the_parent)
+    finally:
+        signal.signal(signal.SIGINT, before)
