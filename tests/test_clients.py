@@ -146,14 +146,6 @@ def test_a_simplex_goes_where_a_box_goes(space):
     assert utils.batch_differing_spaces([space] * 4) == batched
 
 
-def test_a_simplex_takes_no_masks_and_no_other_shapes():
-    for options in ({"mask": np.ones(3)}, {"probability": np.full(3, 1 / 3)}):
-        with pytest.raises(gym.error.Error, match="no mask and no probability"):
-            ldp_gym.Simplex(3).sample(**options)
-    with pytest.raises(ValueError, match="simplices of one shape"):
-        utils.batch_differing_spaces([ldp_gym.Simplex(3), ldp_gym.Simplex(4)])
-
-
 def test_half_precision_actions_are_taken():
     rng, space = np.random.default_rng(0), ldp_gym.Simplex(16)
     for _ in range(200):

@@ -161,7 +161,6 @@ def test_learners_that_share_a_recording_play_as_on_their_own(rules, most_bytes)
 HANDED = [
     {"hypotheses": "dirichlet", "horizon": 40},
     {"horizon": 40},
-    {"horizon": 40, "channel": "laplace-single", "nature": "adversary"},
     {"hypotheses": "dirichlet", "horizon": 40, "redraw_hypotheses": True, "observe_candidates": True},
     {"hypotheses": "dirichlet", "horizon": 40, "channel": "adaptive-split"},
 ]

@@ -1,7 +1,5 @@
 """Names: where they come from, what is made of them, and what is said of a wrong one."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 
@@ -53,14 +51,9 @@ def make_rows():
     return ROWS
 
 
-@cache
-def make_rows_once():
-    return ROWS
-
-
 def test_hypotheses_and_contexts_by_their_address():
     """A table, a class that is made, and functions that make one."""
-    for name in ("ROWS", "FAIR", "make_rows", "make_rows_once"):
+    for name in ("ROWS", "FAIR", "make_rows"):
         scenario = Scenario(hypotheses=f"{__name__}:{name}")
         np.testing.assert_allclose(scenario.hypotheses(np.zeros(1)), ROWS)
 
