@@ -55,7 +55,6 @@ BAYES, noisy = ldp_agents.make("bayes", make()), ldp_gym.CHANNELS["laplace-singl
 
 CALLS = [
     (make, "horizn", [3]),
-    (make, "zzz", [5]),
     (make, "horizon", ["1", 1j, True, [1], 2.5, -1, 0]),
     (make, "epsilon", ["1", 1j, True, [1], object(), math.nan, 0.0, -1, 10**400]),
     (make, "delta", ["0", -0.1, 1.0, math.nan]),
@@ -128,7 +127,7 @@ CALLS = [
     (BAYES.act, "observation", [None, np.zeros(3), {"context": np.zeros(3)}]),
 ]  # fmt: skip
 CASES = [(call, argument, value) for call, argument, values in CALLS for value in values]
-NAMES = {"horizn": "did you mean 'horizon'", "zzz": "'zzz'. Known: hypotheses, num_hypotheses, .*max_loss",
+NAMES = {"horizn": "did you mean 'horizon'",
          "hypotheses": "hypothes", "options": "truth|options", "learners": "learner", "channels": "channel",
          "runs": "run", "candidates": "candidates|hypothes|table", "game": "Game", "action": "action",
          "nature": "[Nn]ature", "env": "env|horizn", "channel": "[Cc]hannel", "split": "split"}  # fmt: skip

@@ -147,8 +147,6 @@ def test_the_command_trains(tmp_path):
         (["train", "amortized", "--setting", "channels=[1]"], "must be a list such as ['laplace-single'"),
         (["train", "amortized", "--setting", "channels=[]"], "channels must name at least one channel"),
         (["train", "amortized", "--setting", 'channels=["splt"]'], "did you mean 'split'"),
-        (["train", "amortized", "--setting", "episodes=1"], "episodes must be at least 2, got 1"),
-        (["train", "amortized", "--setting", "cells=100"], "cells must be at least 100000, got 100"),
         (["train", "amortized", "--setting", "hidden=[8, 0]"], "width in hidden must be at least 1, got 0"),
         (["train", "ppo", "--setting", "gamma=x"], "gamma must be a number, got 'x'"),
     ],

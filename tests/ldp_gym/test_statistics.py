@@ -154,7 +154,6 @@ def test_an_interval_starts_at_the_least_possible_value():
         (Estimate(-50.04, -60.0, -40.0), "-50.0 [-60.0, -40.0]"),
         (Estimate(-9.9999, -12.0, 0.00001), "-10.000 [-12.000, 0.000]"),
         (Estimate(3.0), "3.000"),
-        (Estimate(3.0, 2.0), "3.000"),
         (Estimate(2.0, 1.99999, 2.00001), "2.000 (episodes alike: rare failures may be unseen)"),
         (Estimate(2.0, 1.0, 3.0, 1.5), f"2.000 ({statistics.ALIKE}, in up to 100.0% of them)"),
     ],

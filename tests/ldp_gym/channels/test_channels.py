@@ -116,7 +116,6 @@ def test_labels_candidates_coins_and_losses_broadcast(name, options):
         ("laplace-single", {"delta": 1e-5}, "pure channel: it takes delta=0 only, got 1e-05"),
         ("laplace-vector", {"delta": 1.0}, r"delta must lie in \[0, 1\), got 1"),
         ("one-bit", {"epsilon": 1e-310}, "at least 1e-150, so that its square is a float"),
-        ("hybrid", {"epsilon": 1e-310}, "at least 1e-150, so that its square is a float"),
         ("gaussian-vector", {"epsilon": 1e18, "delta": 1e-5}, "epsilon must be positive and at most"),
     ],
 )

@@ -19,9 +19,7 @@ from ldp_gym.core import validation as v
         (lambda x: v.flag("it", x), [(np.True_, True)], ["False", 1], []),
         (lambda x: v.real("it", x), [(np.float32(0.5), 0.5), (math.inf, math.inf)], ["1", True], [math.nan]),
         (lambda x: v.positive("it", x, most=3.0), [(3, 3.0)], [], [4, 0, math.inf]),
-        (lambda x: v.fraction("it", x), [(0.5, 0.5)], [], [1, 0]),
         (lambda x: v.probability_below_one("it", x), [(0, 0.0)], [], [1, -0.1]),
-        (lambda x: v.index("it", x, 4), [(3, 3)], [], [4, -1]),
         (lambda x: v.choice("it", x, ["ansi", "human"]), [("ansi", "ansi")], [], ["tv"]),
     ],
 )

@@ -202,11 +202,9 @@ def test_the_star_by_hand_and_its_amplitude():
         ("lower_bound", (16, 2, 0.01), {}, "needs a horizon of at least"),
         ("hadamard_gap", (8, 1000, 1e-170), {}, "at least 1e-150, .* got 1e-170"),
         ("sample_complexity", (8, 1e-80, 1.0), {}, "alpha=1e-80 at epsilon=1 takes more than"),
-        ("tv_lower_bound", (8, 100, 1e-320), {}, "at least 1e-150"),
         ("interactive_lower_bound", (8, 100, 800.0), {}, "at most 300"),
         ("interactive_tv_bound", (8, 100, [1.0, 1.0]), {}, r"one for each of 100 users; got shape \(2,\)"),
         ("interactive_tv_bound", (2, 100, 1.0), {"prior": [1.0, 0.0]}, "prior must be positive, got 0"),
-        ("class_floor", ([[0.5, 0.5], [1, 0]], 5, 800.0), {}, "at most 20"),
         ("pair_floor", ([0.5, 0.5], [0.2, 0.3, 0.5], 5, 1.0), {}, r"same labels, got \(2,\) and \(3,\)"),
     ],
 )
