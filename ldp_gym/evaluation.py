@@ -237,8 +237,8 @@ def evaluate(
     rounds = _checkpoints(scenario.horizon, checkpoints)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
-    contexts = np.zeros(scenario.hypotheses.context_dim)
-    warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
+    first = Episodes(scenario, [scenario.start_episode(first_generator(seed))]).play(1).candidates
+    warn_of_broken_promise(scenario.channel, first.reshape(-1, *first.shape[-2:])[0])
     warn_of_blind_pairs(scenario)
     all_members = isinstance(truth, str) and truth == "all"
     every = range(scenario.hypotheses.num_hypotheses) if all_members else [truth]

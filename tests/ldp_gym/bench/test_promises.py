@@ -9,11 +9,13 @@ import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import Experiment
 from ldp_gym.bench.runner import play
+from ldp_gym.channels.comparison import Split
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseWarning
 
 DOUBLE, CRASH, SHY = (f"{__name__}:{name}Response" for name in ("Double", "Crashing", "Shy"))
 DoubleResponse = sharper(RandomizedResponse, 2.0, 2.0)
+DoubleSplit = sharper(Split, 2.0, 2.0)
 
 
 class CrashingResponse(RandomizedResponse):
@@ -60,6 +62,7 @@ def test_the_paper_s_clipping_is_refused_where_it_breaks_the_promise():
     for rules, expected in (
         (literal, "epsilon = 1.0333"),
         ({"channel": DOUBLE, "horizon": 10}, "epsilon = 2"),
+        ({"channel": f"{__name__}:DoubleSplit", "horizon": 10}, "epsilon = 2"),  # not seen at context 0
     ):
         with pytest.warns(BrokenPromiseWarning, match=expected):
             ldp_gym.evaluate("bayes", rules, episodes=1)
