@@ -86,6 +86,20 @@ def test_groups_by_hand():
     np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))
 
 
+@pytest.mark.parametrize(
+    ("name", "sent"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [0, 1, 1, 0])]
+)
+def test_sides_are_compared_by_their_posterior_means(name, sent):
+    """{1} against {2, 3}: with weights 9 to 1 the second decides for both, where the plain mean would not."""
+    table = np.array([[0.4, 0.3, 0.3], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
+    likes_first = table[0] > np.array([0.9, 0.1]) @ table[1:]
+    assert (likes_first != (table[0] > table[1:].mean(axis=0))).any()
+    channel = make_channel(name, 3, 3, 50)
+    message = np.array(sent, dtype=channel.message_space.dtype)
+    density = np.exp(channel.log_density(message, table, np.array([0.5, 0.45, 0.05])))
+    np.testing.assert_allclose(density, np.where(likes_first, KEEP, 1 - KEEP))
+
+
 def deal(weights, lots, count):
     """Hypotheses in turn, the likely ones first, each to the lightest of so many groups."""
     loads, groups = [0.0] * count, np.zeros(len(weights), dtype=int)

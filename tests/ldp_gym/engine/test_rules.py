@@ -8,7 +8,6 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from command_line import run_in_line
 from helpers import small_rules
 
 import ldp_gym
@@ -63,15 +62,6 @@ def test_a_signature_and_help_have_every_rule_with_its_default(env):
 def test_an_unknown_rule_names_the_nearest(call):
     with pytest.raises(TypeError, match="did you mean 'max_loss'"):
         call(max_los=10)
-
-
-@pytest.mark.parametrize("command", [["audit", "split"], ["bench"], ["train", "amortized"]])
-def test_commands_share_the_rules(command):
-    if "train" in command:
-        pytest.importorskip("torch", reason="needs the extra: pip install 'ldp-gym[rl]'")
-    code, output = run_in_line(*command, "--rule", "class_sed=3")
-    assert code == 2
-    assert "did you mean 'class_seed'" in output
 
 
 @pytest.mark.parametrize(

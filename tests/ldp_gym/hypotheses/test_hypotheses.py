@@ -109,7 +109,6 @@ LATE = Callables([lambda x: [0.5, 0.5], lambda x: [0.5, 0.5 + (x[0] > 9)]], cont
     ("make", "message"),
     [
         (lambda: Table([[1.0], [1.0]]), r"num_labels \(M\) must be at least 2, got 1"),
-        (lambda: Refined("dirichlet", parts=3, num_labels=10), "multiple of parts=3, got 10"),
         (lambda: Hadamard(64, epsilon=0.01, horizon=10), r"raise the horizon to at least \d+"),
         (lambda: as_hypotheses(ROWS, {"num_labels": 7}), "num_labels=7 contradicts .* num_labels=2"),
         (lambda: as_hypotheses([lambda x: ROWS[0], lambda x: ROWS[1]], {}), "needs context_dim"),
