@@ -96,7 +96,7 @@ def test_sides_are_compared_by_their_posterior_means(name, sent):
     assert (likes_first != (table[0] > table[1:].mean(axis=0))).any()
     channel = make_channel(name, 3, 3, 50)
     message = np.array(sent, dtype=channel.message_space.dtype)
-    density = np.exp(channel.log_density(message, table, np.array([0.5, 0.45, 0.05])))
+    density = np.exp(channel.log_density(message, table, np.array([0.8, 0.18, 0.02])))
     np.testing.assert_allclose(density, np.where(likes_first, KEEP, 1 - KEEP))
 
 
