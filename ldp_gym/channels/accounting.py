@@ -100,6 +100,9 @@ def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> 
 
 def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
     """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts`` ``(K,)``."""
+    shifts, epsilon = validation.numbers("shifts", shifts), validation.nonnegative("epsilon", epsilon)
+    if shifts.ndim != 1 or not ((shifts >= 0.0) & (shifts < np.inf)).all():  # NaN too
+        raise ValueError(f"shifts must be K nonnegative, finite numbers, got {validation.describe(shifts)}")
     return DeltaBounds(*(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True)))
 
 
@@ -133,6 +136,7 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     """
     from scipy.special import log_ndtr
 
+    shift, epsilon = validation.nonnegative("shift", shift), validation.nonnegative("epsilon", epsilon)
     if shift == 0.0:
         return 0.0
     gain = log_ndtr(shift / 2.0 - epsilon / shift)
@@ -148,7 +152,9 @@ def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
     """
     from scipy.optimize import brentq
 
+    validation.whole("num_coordinates (K)", num_coordinates, least=1)
     validation.positive("epsilon", epsilon, most=1e15)
+    validation.fraction("delta", delta)
 
     def excess(log_scale: float) -> float:
         return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta
