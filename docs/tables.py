@@ -164,20 +164,28 @@ GAMES = {
 
 
 def _games(name: str, _: list[str]) -> list[str]:
-    """Lines of a table of the registered games, with the best score of a trained agent in a table."""
+    """Lines of a table of the registered games, with the best scores of trained agents in a table."""
     import gymnasium as gym
 
     import ldp_gym  # noqa: F401  (registers the environments)
 
     with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    lines = [_line(["id", "observation", "action", "what solves it", "best score"]), "|---|---|---|---|---|"]
+    lines = [
+        _line(["id", "observation", "action", "what solves it", "best baseline"]),
+        "|---|---|---|---|---|",
+    ]
     for env_id, words in GAMES.items():
         column = env_id.split("-")[1]
-        trained = [row for row in rows if row["trained by"] != "-" and row.get(column, "-") != "-"]
-        scores = [(float(row[column].split()[0]), row["agent"]) for row in trained]
-        scores += {"LDPDist-v0": [(1.0, "Bayes")], "LDPAsk-v0": [(_asking_score(), "PPO")]}.get(env_id, [])
-        best = "{:.2f} ({})".format(*max(scores, key=lambda pair: pair[0])) if scores else "-"
+        played = [row for row in rows if row.get(column, "-") != "-"]
+        scores = [(float(row[column].split()[0]), row["agent"], row["trained by"]) for row in played]
+        known = {"LDPDist-v0": (1.0, "Bayes", "reward"), "LDPAsk-v0": (_asking_score(), "PPO", "reward")}
+        scores += [known[env_id]] if env_id in known else []
+        best = "-"
+        if by_reward := [score for score in scores if score[2] == "reward"]:
+            best = "{:.2f} ({})".format(*max(by_reward))
+        if by_gradient := [score[0] for score in scores if score[2] == "simulator's gradient"]:
+            best += f"; {max(by_gradient):.2f} by gradient"
         if env_id in gym.registry:
             lines.append(_line([f"`{env_id}`", *words, best]))
     return lines
