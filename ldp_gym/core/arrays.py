@@ -50,7 +50,8 @@ def per_table(work: Callable[..., Result]) -> Callable[..., Result]:
     @wraps(work)
     def look_up(*arguments: Any) -> Result:
         table = next(argument for argument in arguments if isinstance(argument, np.ndarray))
-        if table.ndim != 2 or table.flags.writeable:
+        owner = table.base if isinstance(table.base, np.ndarray) else table  # a view's owner may change it
+        if table.ndim != 2 or table.flags.writeable or owner.flags.writeable:
             return work(*arguments)
         found = kept.get(key := tuple(map(id, arguments)))
         if found is None:

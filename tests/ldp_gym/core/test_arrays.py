@@ -79,13 +79,17 @@ def test_what_is_kept_for_a_table_goes_with_it(rng):
         return scale[0] * table
 
     table, two, three = rng.random((2, 3)), [2.0], [3.0]
+    view = table.view()
+    view.flags.writeable = False  # its owner may still change it
     for _ in range(2):
-        double(two, table), double(two, table[None])
-    assert len(calls) == 4
+        table *= 0.5
+        for shown in (table, view, table[None]):
+            np.testing.assert_array_equal(double(two, shown), 2.0 * shown)
+    assert len(calls) == 6
     table.flags.writeable = False
     for scale in (two, two, three, three):
         np.testing.assert_array_equal(double(scale, table), scale[0] * table)
-    assert calls[4:] == [two, three]
+    assert calls[6:] == [two, three]
     copies = [rng.random((2, 3)) for _ in range(3)]
     for copy in copies:
         copy.flags.writeable = False
