@@ -102,3 +102,12 @@ def test_capacity_and_share_at_the_ends():
         assert theory.best_share(epsilon) == pytest.approx(0.5, rel=1e-7)
         assert theory.capacity(epsilon) >= 0.0
     assert theory.information_limit(8, 100, 1e-165) == pytest.approx(100 * math.log(8))
+
+
+def test_shifts_that_are_no_shifts_are_refused():
+    """They would count as none, which is perfect privacy."""
+    for wrong in (np.nan, -1.0, np.inf):
+        with pytest.raises(ValueError, match="shifts must be K nonnegative, finite numbers"):
+            accounting.laplace_delta(np.array([1.0, wrong]), 1.0)
+        with pytest.raises(ValueError, match="shift must be"):
+            accounting.gaussian_delta(wrong, 1.0)
