@@ -280,7 +280,13 @@ def as_scenario(env: object) -> Scenario:
     if isinstance(env, Mapping | Rules):
         return EnvArguments.of(env, "env").scenario()
     if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
-        return env.unwrapped.scenario
+        scenario = env.unwrapped.scenario
+        if env.unwrapped.game.channel is scenario.channel:
+            return scenario
+        raise TypeError(
+            f"learners do not play {env}, where an agent asks: score its policy, or play it as a "
+            f"channel (ldp_agents.rl.as_channel)"
+        )
     raise TypeError(
         f'env must be a dict of gym.make("LDPDist-v0", ...) arguments or such an environment, got '
         f"{validation.describe(env)}"

@@ -37,3 +37,9 @@ def test_other_environments_and_policies_are_refused():
         as_channel(np.cos, gym.make("LDPDist-v0"))
     with pytest.raises(TypeError, match=r"have predict\(\), got 'ppo'"):
         as_channel("ppo", gym.make("LDPAsk-v0"))
+    env = gym.make("LDPAsk-v0", **RULES)
+    for act in (lambda rows: rows[:, :3].T, lambda rows: rows, lambda rows: np.nan * rows[:, :3]):
+        with pytest.raises(ValueError, match=r"finite contrasts of shape \(2, 3\)"):
+            as_channel(act, env).policy(np.full((2, 3), 1 / 3))
+    with pytest.raises(TypeError, match="learners do not play .*LDPAsk.*as_channel"):
+        ldp_gym.evaluate("bayes", env, episodes=2)

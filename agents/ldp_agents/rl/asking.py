@@ -46,6 +46,12 @@ def _mean_action(model: Any, rows: Any) -> Any:
 
 def _questions(act: Callable[[Any], Any], progress: float, posterior: FloatArray) -> FloatArray:
     """Contrasts ``(..., K)`` in [-1, 1] that a policy picks at public posteriors ``(..., K)``."""
-    rows = observe_posterior(posterior, progress)
-    contrasts = np.asarray(act(rows.reshape(-1, rows.shape[-1])), dtype=np.float64).reshape(posterior.shape)
-    return contrasts / np.maximum(np.abs(contrasts).max(axis=-1, keepdims=True), 1.0)
+    weights = posterior.reshape(-1, posterior.shape[-1])
+    contrasts = validation.numbers("contrasts", act(observe_posterior(weights, progress)))
+    if contrasts.shape != weights.shape or not np.isfinite(contrasts).all():
+        raise ValueError(
+            f"the policy must return finite contrasts of shape {weights.shape}, got shape {contrasts.shape}: "
+            f"{validation.describe(contrasts)}"
+        )
+    contrasts = contrasts / np.maximum(np.abs(contrasts).max(axis=-1, keepdims=True), 1.0)
+    return contrasts.reshape(posterior.shape)
