@@ -20,6 +20,7 @@ from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.envs.ask import LDPAskVectorEnv
 from ldp_gym.testing import check_learner
 
 SHORT = {"n_steps": 32, "batch_size": 32, "n_epochs": 1, "gamma": 0.0, "device": "cpu", "seed": 0}
@@ -138,6 +139,8 @@ def test_questions_are_scored_by_their_game():
     infos = [envs.step(np.tile(bound, (32, 1)))[-1] for _ in range(12)]
     score = score_policy(Fixed(1.0), "LDPAsk-v0", episodes=32, seed=5, **rules)
     assert score == pytest.approx(infos[-1]["score"].mean(), rel=1e-6)
+    made = SB3VecEnv(LDPAskVectorEnv(num_envs=32, autoreset_mode="SameStep", **rules))  # without an id
+    assert score_policy(Fixed(1.0), made, seed=5) == pytest.approx(score, rel=1e-6)
 
 
 def lock_step(num_envs, rules):
@@ -218,6 +221,9 @@ def test_the_best_model_is_kept(tmp_path, monkeypatch):
     assert list((tmp_path / "logs").rglob("events.out.tfevents.*")), "tensorboard comes with the extra"
     assert model.logger.name_to_value["eval/score"] == 0.2
     assert len(model.ep_info_buffer) == 4, "returns are in SB3's logs"
+    given = iter([0.0, 0.0])
+    model.learn(128, callback=callback)
+    assert [steps for steps, _ in callback.scores[3:]] == [100, 128], "a second training counts anew"
     monkeypatch.undo()
     assert callback._scoring(model) == score_policy(model, BOX, episodes=8, seed=1_000_000, **EASY)
 

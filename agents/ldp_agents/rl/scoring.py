@@ -14,6 +14,7 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
 from ldp_gym.core.seed_ranges import TEST, VALIDATION, untrained_seed
+from ldp_gym.envs.ask import PrivateCoin
 from ldp_gym.evaluation import Recording, evaluate
 from ldp_gym.statistics import score_totals
 
@@ -82,8 +83,7 @@ class Scoring:
             normalizer.training = False
         scenario = self._env.get_attr("scenario")[0]
         self._horizon = scenario.horizon
-        spec = self._env.get_attr("spec")[0]
-        if spec is None or not spec.id.startswith("LDPAsk"):  # which scores its episodes itself
+        if not isinstance(scenario.channel, PrivateCoin):  # LDPAsk-v0 scores its episodes itself
             recording = Recording(scenario)
             self._references = [
                 evaluate(name, recording, episodes=episodes, seed=seed).kl[:, -1]
@@ -174,8 +174,10 @@ class ScoreEvalCallback(BaseCallback):
         self._every = validation.whole("every", every, least=1)
         self._directory = None if directory is None else validation.path("directory", directory)
         self._scoring = Scoring(env, wrapper, episodes, seed, rules)
-        self._due = self._every
         self.scores: list[tuple[int, float]] = []
+
+    def _on_training_start(self) -> None:
+        self._due = self.num_timesteps + self._every  # a former training may have counted otherwise
 
     def _on_step(self) -> bool:
         if self.num_timesteps >= self._due:
@@ -184,7 +186,7 @@ class ScoreEvalCallback(BaseCallback):
         return True
 
     def _on_training_end(self) -> None:
-        if not self.scores or self.scores[-1][0] < self.num_timesteps:
+        if not self.scores or self.scores[-1][0] != self.num_timesteps:
             self._score()
 
     def _score(self) -> None:
