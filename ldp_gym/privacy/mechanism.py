@@ -95,7 +95,7 @@ class Mechanism:
             found = kind_of(self.messages[i])
             if not found or found != (self._kind or found):
                 got = f"{self._name} returned {validation.describe(self.messages[i])} for label {labels[i]}"
-                before = f", and a {self._kind} before" if found else ""
+                before = f", and a {self._kind} before: all must be of one kind" if found else ""
                 raise MechanismFailedError(f"{got}{before}; a message is a {', a '.join(_KINDS)}")
             self._kind = found
 
