@@ -154,7 +154,8 @@ def advise(found: Found, chosen: Row | None, batches: tuple[int, float] | None, 
     limits = {row: most if row.epsilon < chosen.epsilon else beyond for row in found if row != chosen}
     limits = {row: limit for row, limit in limits.items() if row.epsilon <= chosen.epsilon}
     level = [str(row) for row, limit in limits.items() if found[row]["users_low"] <= limit]
-    level += ["a larger eps"] if beyond > most else []
+    if beyond > most:
+        level.append("a larger eps" if any(row.epsilon > chosen.epsilon for row in found) else "none")
     if level:
         said.append(f"It is a tie: another seed may recommend {_few(level, '; ')}.")
     if batches:
