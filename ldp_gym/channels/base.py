@@ -212,17 +212,17 @@ class Channel(ABC):
     def _list_some(self, candidates: FloatArray, posterior: Public) -> MessageList:
         """All messages given some draws of the public coins; those of a draw stand for a probability of 1."""
         parts: list[Messages] = []
+        totals: list[float] = []
         for coins in np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins)):
-            parts.append(self.messages_given_coins(coins, candidates, posterior))
+            part = self.messages_given_coins(coins, candidates, posterior)
+            of_a_label = self.log_density(part, candidates, posterior)[:, 0]  # the sum is that of any label
+            parts.append(part)
+            totals.append(np.logaddexp.reduce(of_a_label))
             if len(parts) >= _FEWEST_DRAWS and sum(part.size for part in parts) > _LARGEST_LIST:
                 break
-        messages, lengths = np.concatenate(parts), [len(part) for part in parts]
-        of_a_label = self.log_density(messages, candidates, posterior)[
-            :, 0
-        ]  # the sums are those of any label
-        totals = np.logaddexp.reduceat(of_a_label, np.cumsum([0, *lengths[:-1]]))
-        draws = np.repeat(np.arange(len(parts)), lengths)
-        return MessageList(messages, -(totals + math.log(len(parts)))[draws], draws, complete=False)
+        draws = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        log_weights = -(np.array(totals) + math.log(len(parts)))[draws]
+        return MessageList(np.concatenate(parts), log_weights, draws, complete=False)
 
     def _every_message(self, method: str) -> Messages:
         """Every point of a finite message space; ``method`` is what a channel without one has to define."""

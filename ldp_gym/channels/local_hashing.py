@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Public
-from ldp_gym.channels.listing import MOST_MESSAGES, MessageList, list_by_coins
+from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.two_level import EvenChannel, LabelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
 from ldp_gym.core.sampling import integers, least_prime
@@ -127,7 +127,9 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All hashes, or random ones, with each bucket named."""
-        first, second = np.divmod(np.arange((self.prime - 1) * self.prime), self.prime)
-        if len(first) * self.num_buckets > 2 * MOST_MESSAGES:
-            return self._list_some(candidates, posterior)
-        return list_by_coins(self._name_each(first, second), uniform_distribution(len(first)))
+        hashes = (self.prime - 1) * self.prime
+        if hashes * self.num_buckets > 2 * MOST_MESSAGES:
+            coins = np.random.default_rng(0).random((NUM_DRAWS, 2)).T
+            return list_by_coins(self.messages_given_coins(coins, candidates, posterior), None)
+        first, second = np.divmod(np.arange(hashes), self.prime)
+        return list_by_coins(self._name_each(first, second), uniform_distribution(hashes))

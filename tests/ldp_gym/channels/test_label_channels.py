@@ -1,6 +1,7 @@
 """Channels that report labels or numbers in [-1, 1], against their published formulas."""
 
 import math
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -141,3 +142,12 @@ def test_labels_agree_with_a_report_by_hand():
     np.testing.assert_allclose(channel.agreement(low, TABLE), [*(1 - shares), 0.5], atol=1e-12)
     points = make_channel("hybrid", 3, 4, 50).report_agreement(np.array([-1.6, -1.5, 1.5, 1.6]), np.zeros(4))
     assert points.tolist() == [0.0, 1.0, 1.0, 0.0]  # the interval of t = 0 is [-1.54, 1.54]
+
+
+def test_a_list_of_hashes_takes_no_memory_per_label():
+    channel, table = make_channel("local-hashing", 2, 3000, 50, epsilon=3.0), np.full((2, 3000), 1 / 3000)
+    tracemalloc.start()
+    listed = channel.list_messages(table)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * listed.messages.nbytes
