@@ -95,6 +95,8 @@ class Store:
 
     def __init__(self, directory: str | Path, *, read_only: bool = False) -> None:
         self.path = validation.path("directory", directory) / FILE
+        if self.path.parent.is_file():
+            raise FileExistsError(f"{directory} is a file, not a directory of results: choose another name")
         self.faults: list[str] = []
         if not read_only:
             self.path.parent.mkdir(parents=True, exist_ok=True)

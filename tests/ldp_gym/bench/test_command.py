@@ -56,7 +56,7 @@ def test_the_report_and_an_export_are_written(played):
         (("bench", "--rule", "hypotheses=nowhere:models"), "cannot import hypothesis class 'nowhere:models'"),
         (("bench", "--rule", "hypotheses=" + "[" * 50_000), "recursion"),
         (("bench", "--rule", "epsilon=[]"), "got an empty list"),
-        (("bench", "limit", *SMALL, 1, "--out", "file"), "file"),
+        (("bench", "limit", *SMALL, 1, "--out", "file"), "file is a file, not a directory"),
         (("bench", "limit", *SMALL, 1, "--out", "/proc/nowhere"), "/proc/"),
         (("report", "no-such-place"), "there are no results in no-such-place"),
         (("export", "results.csv", "."), "there are no results in ."),
