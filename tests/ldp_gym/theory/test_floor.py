@@ -152,6 +152,7 @@ def test_the_bounds_of_gibbs_and_the_recursion_step_by_step():
     contraction_factor = math.tanh(epsilon / 2) ** 2
     multipliers, log_bounds = contraction._gibbs_bounds(tables, 1 / contraction_factor)
     assert 4.0 < multipliers.max() <= 1 / contraction_factor
+    assert np.diff(log_bounds).min() > 0.0, "B rises with lam, and so do its bounds below and from 1 on"
     p = rng.dirichlet(np.ones(3), size=(200_000, 2))
     p[:16, 0], p[:16, 1] = np.repeat(tables[0], 4, axis=0), np.tile(tables[1], (4, 1))
     divergences = sum(rel_entr(tables[x], p[:, x, None]).sum(axis=-1) / 2 for x in (0, 1))
