@@ -265,7 +265,7 @@ def estimate_references(scenario: Scenario, rules: Rules) -> tuple[float, float]
             random = rng.uniform(-1.0, 1.0, weights.shape)
             _, info = referee.judge(greedy_contrast(weights, referee.table) if greedy else random)
             totals += referee.costs(weights) if drawn else info["kl"]
-    unit = unit_of_score(risks[0] - risks[1])
+    unit = unit_of_score(risks[0] - risks[1]) if np.isfinite(risks).all() else None
     return None if unit is None else (float(risks[0].mean()), unit)
 
 

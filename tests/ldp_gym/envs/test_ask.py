@@ -169,3 +169,13 @@ def test_scores_are_0_for_random_and_1_for_greedy_contrasts():
     assert abs(scores[0]) < 0.15
     assert abs(scores[1] - 1.0) < 0.15
     np.testing.assert_allclose(infos["risk"], 60 * infos["kl"], rtol=1e-9)
+
+
+def test_a_truth_that_all_hypotheses_rule_out_has_no_score():
+    env = gym.make(
+        "LDPAsk-v0", hypotheses=[[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]], truth=[0.3, 0.3, 0.4], horizon=2
+    )
+    env.reset(seed=0)
+    info = [env.step(np.array([1.0, -1.0]))[-1] for _ in range(2)][-1]
+    assert info["risk"] == np.inf
+    assert "score" not in info
