@@ -39,7 +39,7 @@ def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:
 
 def _mean_action(model: Any, rows: Any) -> Any:
     """Mean actions of a model of stable-baselines3, with its ``VecNormalize`` if it has one."""
-    normalizer = model.get_vec_normalize_env()
+    normalizer = getattr(model, "get_vec_normalize_env", lambda: None)()
     seen = rows if normalizer is None else normalizer.normalize_obs(rows)
     return model.predict(seen, deterministic=True)[0]
 
