@@ -209,16 +209,23 @@ def _party_fault(experiment: Experiment) -> str | None:
         name = getattr(experiment.rules, party)
         if isinstance(name, int | list | tuple | np.ndarray | None) or name in registry.own:
             continue
-        try:
-            _check_party(party, Rules.of(table if party == "channel" else experiment.rules))
-        except IncompatibleChannelError:
-            raise
-        except Exception as error:
-            return f"the {party} {name!r} fails its check: {summarize(error)}"
+        fault = _find_fault(party, Rules.of(table if party == "channel" else experiment.rules))
+        if fault is not None:
+            return f"the {party} {name!r} fails its check: {fault}"
     return None
 
 
 @lru_cache(maxsize=64)  # rules hold a user's data
+def _find_fault(party: str, rules: Rules) -> str | None:
+    try:
+        _check_party(party, rules)
+    except IncompatibleChannelError:
+        raise
+    except Exception as error:
+        return summarize(error)
+    return None
+
+
 def _check_party(party: str, rules: Rules) -> None:
     """Hold a party of a game to its contract, and a channel to its promise."""
     scenario = make_scenario(rules)
