@@ -3,7 +3,7 @@
 The protocol: an agent trains on seeds from 3,000,000 on, once for each training seed 0, 1, 2, ..., for as
 many rounds as it likes (the table states them). It is then scored once, by its mean action on the 128
 episodes from seed 500,000 on, against uniform (0) and Bayes (1) on the same episodes. A cell of the table is
-the interquartile mean over training seeds (the mean, if they are three or fewer), with a 95% bootstrap interval.
+the interquartile mean over training seeds (of at most three, the mean), with a 95% bootstrap interval.
 
     python benchmarks/baselines.py                      # every missing run: about 17 minutes of one core
     python benchmarks/baselines.py --show               # table and figure, no training
