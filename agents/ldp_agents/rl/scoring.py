@@ -143,8 +143,8 @@ class Scoring:
 class ScoreEvalCallback(BaseCallback):
     """SB3 callback that scores the policy on fixed episodes, logs ``eval/score``, and keeps the best model.
 
-    The score is :func:`score_policy`'s, paired with uniform and Bayes: its standard error is a fraction of
-    that of the mean return of as many episodes.
+    The score is :func:`score_policy`'s. In LDPDistBox-v0 it is paired with uniform and Bayes: its standard
+    error is a fraction of that of the mean return of as many episodes.
 
     Args:
         env: the id of the game, or an SB3 ``VecEnv`` that is not the one that trains.
