@@ -68,6 +68,8 @@ def test_every_truth_and_the_worst():
     env = gym.make("LDPDist-v0", **game)
     result = evaluate(ldp_agents.Bayes, env, episodes=3, seed=5, truth="all")
     assert result.kl.shape == (4, 3, len(result.rounds))
+    ten_per_decade = {round(10 ** (i / 10)) for i in range(21)}
+    assert evaluate("uniform", {"horizon": 100}, episodes=1).rounds.tolist() == sorted(ten_per_decade)
     for j in range(4):
         alone = evaluate(ldp_agents.Bayes, game, episodes=3, seed=5, truth=j)
         np.testing.assert_allclose(result.kl[j], alone.kl, rtol=1e-12)

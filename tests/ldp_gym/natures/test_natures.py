@@ -53,6 +53,7 @@ def test_a_cycle_and_a_sequence_begin_with_their_first_context(kind):
 @pytest.mark.parametrize("left", [1, 10, 1000])
 def test_the_adversary_weighs_the_charge_against_what_a_message_tells(left):
     """By a plain loop over the pool and the hypotheses, with the exact information of a message."""
+    assert Adversary(2, pool_size=1).pool.shape == (1, 2)
     nature = Adversary(2, pool_size=9)
     weights = np.random.default_rng(1).dirichlet(np.ones(4), size=3)
     chosen = nature.contexts(stretch(nature, 3, 1, posterior=weights, rounds_left=left))

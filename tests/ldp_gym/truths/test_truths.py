@@ -147,13 +147,16 @@ def draw_episodes(count, *source):
     return truth.draw_episode(np.random.default_rng(0).random((count, truth.num_episode_uniforms)))
 
 
-def test_every_round_after_the_first_is_as_likely_to_be_a_switch():
+def test_every_round_after_the_first_is_as_likely_to_be_a_switch_to_any_other_member():
     """A chi-square statistic of 19 rounds; beyond 80 has probability below 1e-8 under uniform switches."""
-    switches = draw_episodes(20_000, "switching", {"num_switches": 2})[:, :2]
+    switches, members = np.split(draw_episodes(20_000, "switching", {"num_switches": 2}), [2], axis=1)
     counts = np.bincount(switches.ravel(), minlength=20)
     assert counts[0] == 0
     assert (switches[:, 0] < switches[:, 1]).all()
     assert stats.chisquare(counts[1:]).statistic < 80.0
+    steps = np.bincount(np.diff(members).ravel() % 4, minlength=4)
+    assert steps[0] == 0, "each member differs from the one before"
+    assert max(stats.chisquare(each).statistic for each in (steps[1:], np.bincount(members[:, 0]))) < 80.0
 
 
 def test_drawn_weights_are_uniform_on_the_simplex():
