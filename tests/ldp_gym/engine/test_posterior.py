@@ -39,8 +39,8 @@ def test_weights_are_tempered_and_shared_and_advance_after_every_batch(rate, sha
     for t in range(20):
         if t % batch == 0:
             expected = weights
-        np.testing.assert_allclose(stepped.weights, expected, rtol=1e-9)
-        np.testing.assert_allclose(path[:, t], expected, rtol=1e-9)
+        np.testing.assert_allclose(stepped.weights, expected, rtol=1e-12)
+        np.testing.assert_allclose(path[:, t], expected, rtol=1e-12)
         stepped.advance(np.log(likelihoods[:, t]))
         weights = weights * likelihoods[:, t] ** rate
         weights = (1 - share) * weights / weights.sum(axis=-1, keepdims=True) + share / 4
