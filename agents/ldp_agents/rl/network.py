@@ -62,7 +62,7 @@ class Relation:
         if isinstance(self.channel, NoisyChannel):
             cells = self.channel.clipping.cells(candidates)
             for distances in self.channel.distances(messages, candidates, cells):
-                yield np.minimum(np.abs(distances), _REACH)
+                yield from np.minimum(np.abs(distances), _REACH)
         else:
             yield self.channel.agreement(messages, candidates, posterior)
 
