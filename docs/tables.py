@@ -101,13 +101,13 @@ def _unbroken(cell: str) -> str:
 
 
 def _findings(name: str, options: list[str]) -> list[str]:
-    """Findings of a suite, those that hold a text if the block asks for it."""
+    """Findings of a suite, those that hold one of some texts if the block asks for it."""
     found = json.loads((DATA / "findings.json").read_text(encoding="utf-8"))[name]["findings"]
     for option in options:
         word, _, text = option.partition(" ")
         if word != "about":
-            raise ValueError(f"findings take 'about text', got {option!r}")
-        found = [finding for finding in found if text in finding["text"]]
+            raise ValueError(f"findings take 'about text or other text', got {option!r}")
+        found = [finding for finding in found if any(part in finding["text"] for part in text.split(" or "))]
     marks = [finding["mark"].replace("·", "").strip() for finding in found]  # a bullet is enough
     return [
         f"- {mark} {finding['text']}".replace("  ", " ") for mark, finding in zip(marks, found, strict=True)
