@@ -78,6 +78,11 @@ def test_tables_findings_and_names_are_those_of_the_data(page, tables):
     assert tables.written(page.read_text()) == page.read_text()
 
 
+def test_the_page_on_speed_has_measured_numbers_in_its_tables_only():
+    prose = re.sub(r"<!-- table.*?<!-- end -->|```.*?```", "", (ROOT / "docs/speed.md").read_text(), flags=re.S)
+    assert not re.findall(r"\d+(?:\.\d+|%| seconds| times)", prose)
+
+
 def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
     page, theory = (ROOT / "docs" / "theory.md").read_text(), ldp_gym.theory
     for row, names in {
