@@ -78,6 +78,8 @@ def test_the_inputs_and_the_first_parameters_of_the_network():
     assert made["w0"].std() == pytest.approx(math.sqrt(2 / 14), rel=0.02)
     assert made["w1"].std() == pytest.approx(math.sqrt(2 / 2000), rel=0.02)
     assert made["w"].std() == pytest.approx(0.1 / math.sqrt(50), rel=0.4)
+    assert (made["w"].shape, made["b"].shape) == ((50, 1), (1,))
+    assert 0.49 < np.abs(made["b0"]).max() <= 0.5
 
 
 def test_games_to_train_on():

@@ -1,6 +1,7 @@
 """ldp_gym.select: the best model of users like those of a log, and how many it takes to find it."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -55,6 +56,9 @@ def test_the_answer_begins_with_what_the_log_tells():
     assert chosen.gap_error == pytest.approx(gap.std(ddof=1) / 10.0)
     weights = np.random.default_rng(1).dirichlet(np.ones(100), size=4000)
     assert chosen.best_share["b"] == pytest.approx((weights @ gap > 0).mean(), abs=0.05)
+    near = ask([CAUTIOUS, [0.5, 0.25, 0.25]], labels)
+    assert 0.01 < (tolerance := 0.05 * np.ptp(list(near.losses.values()))) < 0.05
+    assert f"within {tolerance:.2g} nats per user" in said(near)
     needed = 100 * (1.96 * chosen.gap_error / chosen.gap) ** 2
     for sentence in (
         f"is {gap.mean():.3f} ± {chosen.gap_error:.3f} worse",
@@ -168,7 +172,10 @@ def test_channels_of_the_same_law_are_one_row():
 def test_ties_over_eight_seeds_and_the_cost_of_batches_are_said():
     settings = {"channels": ["adaptive-split"], "learners": ["bayes"]}
     text = said(ask([CAUTIOUS, WRONG, [0.2, 0.7, 0.1]], draw(100), **settings))
-    assert "On this channel users wait for earlier answers. In batches of " in text
+    waits = (
+        r"On this channel users wait for earlier answers. In batches of \d+ users, [\d,]+ users are needed."
+    )
+    assert re.search(waits, text)
     assert "Best choice without waiting: none works." in text
     settings = {"learners": ["bayes", "centred-exp3"], "epsilons": [0.5, 2.0], "users": 120}
     answers = [ask([CAUTIOUS, WRONG], draw(80), seed=1000 * i, **settings) for i in range(8)]

@@ -8,6 +8,7 @@ import pytest
 import ldp_gym
 from ldp_gym import theory
 from ldp_gym.bench import SUITES, Experiment, ExperimentResult, Results, Store, tables
+from ldp_gym.bench.results import _row
 
 
 def results_of(suite, directory, episodes):
@@ -94,3 +95,15 @@ def test_bounds_and_optimality_are_for_members(truth, holds):
     assert math.isfinite(result.bound) is holds
     assert (result.regret == result.risk) is holds
     assert result.regret.value == pytest.approx(played.regret.mean(), abs=1e-9)
+
+
+@pytest.mark.parametrize(("truth", "paired"), [(None, True), ("all", False)])
+def test_learners_are_compared_on_the_same_episodes_or_not_at_all(truth, paired):
+    """The worst truths of two learners differ, so that their totals belong to different games."""
+    rules = {"hypotheses": "dirichlet", "horizon": 50, "channel": "identity"}
+    found = []
+    for name in ("uniform", "bayes"):
+        played = ldp_gym.evaluate(name, rules, episodes=3, truth=truth)
+        found.append(ExperimentResult(Experiment(rules, name, episodes=3, truth=truth), played, 1.0))
+    row = _row(found[0], found)
+    assert [math.isnan(number) for number in (row["over_bayes"].value, row["score"])] == [not paired] * 2

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -96,6 +97,7 @@ def test_the_trials_that_would_be_needed():
     assert f"{needed:,} trials would be such a proof" in estimate.verdict
     within, unclaimed = (dataclasses.replace(estimate, claimed=claimed) for claimed in (1.2, None))
     assert (within.trials_needed, within.holds) == (None, True)
+    assert dataclasses.replace(estimate, claimed=math.log(3) - 1e-5).trials_needed is None  # some 10^12
     assert (unclaimed.holds, unclaimed.trials_needed) == (None, None)
     assert "no eps was claimed" in str(unclaimed)
     assert not dataclasses.replace(estimate, epsilon=1.001).holds
@@ -147,6 +149,13 @@ def now_and_then(label, calls=[0]):  # noqa: B006 - counts its calls
 def test_a_function_that_fails_gets_a_sentence(mechanism, message):
     with pytest.raises(MechanismFailedError, match=message):
         audit.estimate_epsilon(mechanism, num_labels=3, claimed=1.0, trials=400, time_limit=0.5)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="alarms are Unix's")
+def test_an_alarm_that_was_set_before_an_audit_rings_when_it_should():
+    signal.setitimer(signal.ITIMER_REAL, 1000.0)
+    audit.estimate_epsilon(lambda label: time.sleep(1e-4) or 0, num_labels=2, trials=400)
+    assert 0.0 < signal.setitimer(signal.ITIMER_REAL, 0.0)[0] < 1000.0 - 400 * 1e-4
 
 
 def test_slow_functions_prints_and_wrong_arguments():

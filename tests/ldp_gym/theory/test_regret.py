@@ -89,13 +89,14 @@ def test_the_bounds_against_opt_by_hand():
 
 @pytest.mark.parametrize("share", [0.01, 0.3])
 @pytest.mark.parametrize("switches", [0, 1, 4])
-def test_the_bound_of_fixed_share_is_the_prior_of_a_sequence(share, switches):
-    """A walk on K = 3 hypotheses that is thrown anew with probability ``share``, T = 5, step by step."""
-    step = (1 - share) * np.eye(3) + share / 3
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_bound_of_fixed_share_is_the_prior_of_a_sequence(size, share, switches):
+    """A walk on K hypotheses that is thrown anew with probability ``share``, T = 5, step by step."""
+    step = (1 - share) * np.eye(size) + share / size
     walk = [0, *(i % 2 for i in range(1, switches + 1))]
     walk += [walk[-1]] * (4 - switches)
-    prior = 1 / 3 * math.prod(step[a, b] for a, b in pairwise(walk))
-    assert theory.fixed_share_bound(3, 5, switches, share) == pytest.approx(-math.log(prior))
+    prior = 1 / size * math.prod(step[a, b] for a, b in pairwise(walk))
+    assert theory.fixed_share_bound(size, 5, switches, share) == pytest.approx(-math.log(prior))
 
 
 def test_the_bound_of_soft_bayes_by_hand():
