@@ -44,7 +44,7 @@ NEVER_BLIND = {
 
 A label channel's matrix has a left inverse. A coordinate of the log-likelihoods tells f and g apart, as
 ``sum_y (f - g)(log f - log g) > 0``. Scheffe's question about a pair is asked with positive probability; a
-design that misses a pair has an infinite cost; docs/theory.md has the proof for half-spaces.
+design that misses a pair has an infinite cost; docs/proofs.md has the proof for half-spaces.
 """
 
 

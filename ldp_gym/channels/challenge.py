@@ -6,7 +6,7 @@ at K and is never below 1. With ``s = tanh(eps/2)``, a round lowers it in expect
 
     ``(s^2 / 2) (1 / q_*) sum_k q_k (f_k(S) - f_*(S))^2``.
 
-docs/theory.md has the proof. So sets that tell the truth from the others bound the sum of all losses, without
+docs/proofs.md has the proof. So sets that tell the truth from the others bound the sum of all losses, without
 a logarithm, whoever picks the contexts.
 """
 

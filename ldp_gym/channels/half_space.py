@@ -3,7 +3,7 @@
 Label y is the point ``u_y = (f_2(x)[y] - f_1(x)[y], ..., f_K(x)[y] - f_1(x)[y])``. A plane through the origin
 is a *contrast* of the hypotheses: coefficients c that sum to 0. They are ``L^-T g``, g standard normal, where
 ``L L^T = A = sum_y u_y u_y^T / tau_y``, and tau are the Lewis weights, ``tau_y = |L^-1 u_y|``, a fixed point.
-docs/theory.md proves, for mixtures f, p of the hypotheses and S the positive side,
+docs/proofs.md proves, for mixtures f, p of the hypotheses and S the positive side,
 
     ``E (f(S) - p(S))^2 >= 2 TV(f, p)^2 / (pi (K - 1))``.
 

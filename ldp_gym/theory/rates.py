@@ -2,7 +2,7 @@
 
 Every truth is a member, every user sends one eps-private message (delta = 0), and public coins are allowed;
 contexts may be chosen by anyone, even by someone who knows the truth, before the coins of their round.
-*Interactive* means that a channel may depend on earlier messages (sequentially interactive). docs/theory.md
+*Interactive* means that a channel may depend on earlier messages (sequentially interactive). docs/proofs.md
 has the proofs. ``num_hypotheses`` is K, ``horizon`` is T, and ``s = tanh(eps/2)``.
 
 An upper bound also takes:
@@ -121,7 +121,7 @@ def half_space_tv_bound(
     T times its square bounds ``sum_t E TV_t^2``. A prior puts ``log(1/pi_*)`` for ``log K``. But with
     probability ``failure``, if given, the TV of an episode itself is within the bound at all T at once:
     ``log K`` becomes ``2 log K + 4 log(1 / failure)``, by Ville's inequality. For exact Lewis weights:
-    docs/theory.md says what the channel's few steps cost.
+    docs/proofs.md says what the channel's few steps cost.
     """
     rounds = _rounds(horizon)
     return math.sqrt(_half_space_squares(num_hypotheses, prior, failure) * _noise(epsilon, rounds)) / rounds

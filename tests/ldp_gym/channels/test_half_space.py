@@ -119,7 +119,7 @@ def nearly_dependent(rng):
 def test_nearly_dependent_hypotheses_keep_the_theorem():
     """``E (f(S) - p(S))^2 >= 2 (TV - cost)^2 / (pi (K - 1))`` through the sides of 500 drawn contrasts.
 
-    2,000 tables, pairs and random mixtures. The cost is that of docs/theory.md.
+    2,000 tables, pairs and random mixtures. The cost is that of docs/proofs.md.
     """
     rng, least = np.random.default_rng(0), math.inf
     for _ in range(2000):
