@@ -149,7 +149,7 @@ def judge(channel, table=TWO, **options):
 
 
 def test_three_in_a_hundred_messages_of_laplace_single_give_their_label_away():
-    """The figure of the design: K = 2, M = 3, T = 100, eps = 1; 3.0%, and 98.7% of those the true one."""
+    """The figure of the design: K = 2, M = 3, T = 100, eps = 1; 3%, and 99% of those the true one."""
     found = judge(make_channel("laplace-single", 2, 3, 100), messages=6000)
     assert found.verdict == "broken"
     assert 0.02 < found.share < 0.04
