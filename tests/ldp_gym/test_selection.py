@@ -140,6 +140,11 @@ def test_the_least_eps_goes_first_then_fewer_users_and_no_waiting_where_level():
     found = {answer.Row(*game, "bayes"): {"users_needed": many} for game, many in users.items()}
     ranked = [("vote", 1), ("split", 1), ("adaptive-split", 1), ("split", 2)]
     assert [row[:2] for row in search._ranked(found)] == ranked
+    wide = {"users_needed": 80, "users_low": 10, "users_high": 90, "users": 100, "runs": 20}
+    rows = {answer.Row("split", eps, "bayes"): wide for eps in (1.0, 2.0)}
+    one, other = (answer.advise(rows, row, None, 500)[-1] for row in rows)
+    assert one.endswith("recommend a larger eps.")
+    assert other.endswith("1, read by bayes; none.")
 
 
 def test_where_no_model_is_right_unbiased_finds_it_and_other_learners_are_warned_of():
