@@ -1,7 +1,8 @@
-// Marks tables that are wider than the page, so that style.css can say that they scroll.
+// Marks tables that are wider than the page, so that style.css sets them tighter, or says that they scroll.
 function markWideTables() {
   for (const wrap of document.querySelectorAll(".md-typeset__scrollwrap")) {
-    wrap.classList.toggle("wide", wrap.scrollWidth > wrap.clientWidth + 1);
+    wrap.classList.remove("dense", "wide");
+    for (const step of ["dense", "wide"]) wrap.classList.toggle(step, wrap.scrollWidth > wrap.clientWidth + 1);
   }
 }
 for (const event of ["load", "resize", "toggle"]) addEventListener(event, markWideTables, true);
