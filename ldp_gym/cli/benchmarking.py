@@ -50,7 +50,7 @@ def bench_command(
     dask: Annotated[str | None, Option(metavar="HOST", help="A Dask scheduler, to play there.")] = None,
     trust: arguments.TrustOption = False,
 ) -> None:
-    """Play suites, or a game of your rules; print the findings, write a report.
+    """Play suites, or your game; print the findings and write a report.
 
     Your game is played by every learner on every channel that fits:
 
@@ -100,7 +100,7 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
 
 
 def report_command(directory: Directory = DIRECTORY, trust: arguments.TrustOption = False) -> None:
-    """Write the report: one HTML page that opens offline, and its figures.
+    """Write the report: an HTML page that opens offline, and figures.
 
     Code that the results name as module:object is imported only with --trust.
     """
@@ -115,7 +115,7 @@ def export_command(
     file: Annotated[Path, Argument(metavar="FILE", help="A .csv file to write.")],
     directory: Directory = DIRECTORY,
 ) -> None:
-    """Write the losses of every episode to a CSV file; status 1 if some cannot be read."""
+    """Write every episode's losses to a CSV file; status 1 for faults."""
     console, store = Console(), Store(directory, read_only=True)
     with one_line_errors():
         rows = store.export(file)

@@ -29,9 +29,9 @@ LISTED: dict[Kind, Registry[Any]] = dict(
 
 
 def list_command(
-    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help=f"One of {', '.join(Kind)}.")] = None,
+    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="What to list; by default all.")] = None,
 ) -> None:
-    """Show every suite, learner, channel, truth, class of hypotheses and nature that is installed."""
+    """List suites, learners, channels, truths, classes and natures."""
     console = Console()
     group = LISTED[kind or Kind.CHANNELS].group
     say(console, f"Names that ldp-gym knows. Give yours as module:Class, or by an entry point ({group}).\n")

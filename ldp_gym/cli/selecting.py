@@ -5,37 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option, echo
 
 from ldp_gym.cli.arguments import RuleOption, allow_local_imports, place_in_own_code, rules_of
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import resolve
 from ldp_gym.selection import select
 
+_MODELS = "module:object, fitted classifiers. Else the other columns are named model:label."
+
 
 def select_command(
-    log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV file, a row per user.")],
-    label: Annotated[str, typer.Option(help="Column of the private labels.")],
-    models: Annotated[
-        str | None,
-        typer.Option(help="module:object, fitted classifiers. Else the other columns are named model:label."),
-    ] = None,
-    tolerance: Annotated[float | None, typer.Option(help="Log-loss per user that does not matter.")] = None,
-    channel: Annotated[list[str] | None, typer.Option(help="Channel, once for each.")] = None,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Privacy level, once for each.")] = None,
-    learner: Annotated[list[str] | None, typer.Option(help="Learner, once for each.")] = None,
-    users: Annotated[int | None, typer.Option(help="Most users to ask; default: 4 times the log.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Users who answer under one public posterior.")] = None,
+    log: Annotated[Path, Argument(metavar="LOG", exists=True, dir_okay=False, help="CSV, a row per user.")],
+    label: Annotated[str, Option(metavar="COLUMN", help="Column of the private labels.")],
+    models: Annotated[str | None, Option(metavar="OBJECT", help=_MODELS)] = None,
+    tolerance: Annotated[float | None, Option(metavar="NATS", help="Log-loss per user to ignore.")] = None,
+    channel: Annotated[list[str] | None, Option(metavar="NAME", help="Channel; repeatable.")] = None,
+    epsilon: Annotated[list[float] | None, Option(metavar="EPS", help="Privacy level; repeatable.")] = None,
+    learner: Annotated[list[str] | None, Option(metavar="NAME", help="Learner; repeatable.")] = None,
+    users: Annotated[int | None, Option(metavar="N", help="Most users; default: 4 times the log.")] = None,
+    batch: Annotated[int | None, Option(metavar="N", help="Users who share one public posterior.")] = None,
     rule: RuleOption = None,
-    runs: Annotated[int, typer.Option(help="Number of runs that screen a row.")] = 100,
-    order: Annotated[str, typer.Option(help="shuffled, or given: in the log's order.")] = "shuffled",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Number of processes; -1: one per core.")] = -1,
-    out: Annotated[Path | None, typer.Option(help="Directory of results, to go on after a stop.")] = None,
-    table: Annotated[Path | None, typer.Option(help="CSV file to write all numbers to.")] = None,
-    plan: Annotated[Path | None, typer.Option(help="JSON file to write the recommended plan to.")] = None,
+    runs: Annotated[int, Option(metavar="N", help="Number of runs that screen a row.")] = 100,
+    order: Annotated[str, Option(metavar="ORDER", help="shuffled, or given: the log's.")] = "shuffled",
+    seed: Annotated[int, Option(metavar="N", min=0, help="Seed of the first run.")] = 0,
+    jobs: Annotated[int, Option(metavar="N", help="Number of processes; -1: one per core.")] = -1,
+    out: Annotated[Path | None, Option(metavar="DIR", help="Results, to go on after a stop.")] = None,
+    table: Annotated[Path | None, Option(metavar="FILE", help="CSV file to write all numbers to.")] = None,
+    plan: Annotated[Path | None, Option(metavar="FILE", help="JSON file for the recommended plan.")] = None,
 ) -> None:
-    """Learn from a log of users which channel and eps find the best model, and from how many users."""
+    """Learn which channel, eps and number of users find your best model."""
     allow_local_imports()
     try:
         for path in filter(None, (table, plan)):
@@ -53,8 +52,8 @@ def select_command(
         raise  # the command says it in a line
     except Exception as error:  # a user's models may fail in any way
         said = str(error) if isinstance(error, TypeError | ValueError) else summarize(error)
-        raise typer.BadParameter(f"{said}{place_in_own_code(error)}") from error
-    typer.echo(chosen)
+        raise BadParameter(f"{said}{place_in_own_code(error)}") from error
+    echo(chosen)
     if table is not None:
         chosen.frame.to_csv(table, index=False)
     if plan is not None and chosen.plan is not None:

@@ -14,23 +14,23 @@ with extra("rl", "the command ldp-gym train"):
     import typer
     from rich.console import Console
     from rich.text import Text
+    from typer import Argument, Option
+
+_SETTING = "A setting, as name=value, such as n_steps=32; repeatable."
+_OUT = f"Directory of the model; {DIRECTORY}/ALGORITHM by default."
 
 
 def train(
-    algorithm: Annotated[str, typer.Argument(help="ppo or amortized.")],
+    algorithm: Annotated[str, Argument(metavar="ALGORITHM", help="ppo or amortized.")],
     hypotheses: arguments.HypothesesOption = None,
-    channel: Annotated[str | None, typer.Option(help="A channel's name.")] = None,
+    channel: Annotated[str | None, Option(metavar="NAME", help="A channel's name.")] = None,
     epsilon: arguments.EpsilonOption = None,
     horizon: arguments.HorizonOption = None,
     rule: arguments.RuleOption = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Rounds to play, in whole updates.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes and of the network.")] = 0,
-    setting: Annotated[
-        list[str] | None, typer.Option(help="A setting, as name=value, such as n_steps=32; repeatable.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help=f"Directory of the model; {DIRECTORY}/ALGORITHM by default.")
-    ] = None,
+    steps: Annotated[int | None, Option(metavar="N", min=1, help="Rounds, in whole updates.")] = None,
+    seed: Annotated[int, Option(metavar="N", min=0, help="Seed of episodes and network.")] = 0,
+    setting: Annotated[list[str] | None, Option(metavar="SETTING", help=_SETTING)] = None,
+    out: Annotated[Path | None, Option(metavar="DIR", help=_OUT)] = None,
 ) -> None:
     """Train an agent, and save it with its settings in a directory.
 
