@@ -59,7 +59,7 @@ class Quick(Suite):
         yield from compare_with_bayes(results.group(lambda experiment: experiment.channel))
 
     def lead(self, results: Results) -> tuple[str, dict[str, str]]:
-        risks = {(r.learner, r.channel): f"{r.risk.value:.3g}" for r in results.successes}
+        risks = {(r.learner, r.channel): f"{r.risk.value:#.3g}".rstrip(".") for r in results.successes}
         users = f"{results.successes[0].horizon:,} users who send one message each about a private label"
         return f"Loss in nats over {users} (ε = 1)", {
             text: risks[pair] for pair, text in self.story.items() if pair in risks
