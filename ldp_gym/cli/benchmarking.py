@@ -43,9 +43,7 @@ def bench_command(
     episodes: Annotated[int | None, Option(metavar="N", help="Number of episodes.")] = None,
     seed: Annotated[int, Option(metavar="N", help="Seed of the first episode.")] = 0,
     jobs: Annotated[int, Option(metavar="N", help="Processes at a time; -1: one per core.")] = -1,
-    out: Annotated[
-        Path, Option(metavar="DIR", help="Results; a stopped run goes on from there.")
-    ] = DIRECTORY,
+    out: Annotated[Path, Option(metavar="DIR", help="Results, to go on after a stop.")] = DIRECTORY,
     size: Annotated[str, Option(metavar="SIZE", help=f"{' or '.join(SIZES)}.")] = "default",
     dask: Annotated[str | None, Option(metavar="HOST", help="A Dask scheduler, to play there.")] = None,
     trust: arguments.TrustOption = False,

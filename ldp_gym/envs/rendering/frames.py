@@ -105,6 +105,9 @@ def message_text(data: FrameData) -> str:
         return f"{data.message[told[0]]:.3g} at {told[0]}"
     if data.message.dtype == np.int8:
         return f"a set of {len(told):,} out of {len(data.message):,}"
+    sides = [" ".join(map(str, np.flatnonzero(sign * data.message > 0.0))) for sign in (1, -1)]
+    if all(sides) and np.abs(data.message).max() == 1.0 and len(told) <= 16:
+        return f"hypotheses {sides[0]} rather than {sides[1]}"
     return f"{len(data.message):,} numbers, {data.message.min():.3g} to {data.message.max():.3g}"
 
 
