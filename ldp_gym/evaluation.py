@@ -35,7 +35,7 @@ _NO_BEST = -2
 """Sentinel: no best hypothesis. A tie of weights is -1."""
 
 _MOST_TOGETHER, _LEAST_STEPPED, _PIECES = 1024, 256, 16
-"""Most episodes played together, fewest when a learner is stepped, and enough pieces of work."""
+"""Largest number of episodes at a time, smallest for a stepped learner, and target number of pieces."""
 
 
 @dataclass(frozen=True, repr=False)

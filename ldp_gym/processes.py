@@ -85,7 +85,7 @@ def share_out(
 def _numbered(
     work: Callable[[Piece], Result], index: int, piece: Piece, owner: int | None
 ) -> tuple[int, Result]:
-    """The index and result of a piece, in a worker process that ``owner`` has started, if anyone has."""
+    """Index and result of a piece; a worker process that ``owner`` started will end with it."""
     if owner is not None:
         _end_with(owner)
     return index, work(piece)

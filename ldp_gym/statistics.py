@@ -44,7 +44,7 @@ RESAMPLES = 2000
 """Number of bootstrap samples."""
 
 _FEW, _LONGEST = 6, 1.25
-"""Number of values below which Student's law replaces the resamples, and largest quantile in units of its."""
+"""Number of values below which Student's law replaces resamples; largest quantile over Student's."""
 
 _KEPT = 1_000_000
 """Largest size of resamples that are kept for the next sample of n values: 8 MB."""

@@ -27,7 +27,7 @@ class CentredEXP3(SmoothedLearner):
         return np.zeros(self.game.num_hypotheses + 1)
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The channel's estimates, and their spread as one number more."""
+        """The channel's loss estimates, with their spread as a last entry."""
         estimates = self._estimates(messages, candidates)
         spread = estimates.var(axis=-1)
         least = _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0]))

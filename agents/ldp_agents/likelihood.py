@@ -24,7 +24,7 @@ _MOST_HYPOTHESES, _MOST_BESIDE_OTHERS = 128, 32
 """Largest number of hypotheses that ``pairs`` takes by itself, and as an expert of ``robust``."""
 
 MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
-"""Prior probabilities of the kinds of truth, of ``robust``."""
+"""Prior probabilities of ``robust`` for each kind of truth."""
 
 PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
 """Prior weights of the three experts of ``robust``."""
@@ -133,7 +133,7 @@ class SoftBayes(LinearWeights):
         super().__init__(game)
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
-        """The step; the weights go on summing to one."""
+        """One small step towards the posterior; the weights still sum to one."""
         return (1.0 - self.rate) * weights + self.rate * bayes_rule(weights, likelihoods)
 
 
@@ -169,7 +169,7 @@ class Pairs(LikelihoodLearner):
         return self._log_prior
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Bayes' rule: a mixture has the mixture of the likelihoods."""
+        """Bayes' rule over the mixtures, whose likelihoods are mixtures of the members'."""
         self._state = self._state + log_ratios(finite_logs(likelihoods @ self._mixtures.T))
 
 

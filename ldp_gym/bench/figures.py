@@ -45,7 +45,7 @@ _COLOURS = {
     "vote": "#8172b3", "split": "#55a868", "wheel": "#64b5cd",
 }  # fmt: skip
 _OTHERS = ("#17a2b8", "#b5a000", "#d6278a", "#1b2a49", "#6b8e23", "#7a3e00", "#ff9da7", "#00695c", "#5d6d7e")
-"""Colours of other names, by position."""
+"""Colours of learners and channels that have no fixed colour, by position."""
 
 Panels = dict[str, dict[str, dict[str, Estimate]]]
 """Estimates by the panel's title, by series and by row."""

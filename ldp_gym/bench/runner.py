@@ -41,7 +41,7 @@ from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
 
 _SAID_ELSEWHERE = (BlindChannelWarning, NoPrivacyWarning, OutsideTrainingWarning)
-"""Warnings that a run gives itself, or that its results make plain."""
+"""Warnings that are silenced: a run gives them itself, or its results make them plain."""
 
 
 def run(

@@ -63,7 +63,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """One for each hypothesis' turn, then: name the right group?, which other, a coin among equals."""
+        """K that blur the order of dealing, one for each of: truthful or not, which other group, ties."""
         return self.num_hypotheses + 3
 
     @property
@@ -93,7 +93,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @cached_property
     def _log_right(self) -> FloatArray:
-        """The log probability of the right group, by the number of all groups, from 0."""
+        """Log probability of naming the right group, indexed by the number of groups."""
         return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
 
     def _divide(self, coins: FloatArray, posterior: Public) -> IntArray:
@@ -105,7 +105,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return self._divide_in_turn((-weights * (0.5 + coins)).argsort(axis=-1), weights)
 
     def _divide_in_turn(self, turns: IntArray, weights: FloatArray) -> IntArray:
-        """The number of each hypothesis' group, ``(..., K)``, when their turns are given."""
+        """Group of each hypothesis, ``(..., K)``, when they are dealt in the given order."""
         # Hypotheses by games, (K, B), from here on: the long axis is the last.
         by_game = weights.reshape(-1, self.num_hypotheses).T
         places = turns.reshape(by_game.T.shape).T * by_game.shape[1] + np.arange(by_game.shape[1])

@@ -111,7 +111,7 @@ class Channel(ABC):
 
     @cached_property
     def placeholder(self) -> Messages:
-        """Message shown in round 0: zeros, or the point of the space next to them."""
+        """Message shown in round 0: zeros, or the nearest point of the space."""
         zeros = np.zeros(self.message_shape, dtype=self.message_space.dtype)
         if zeros in self.message_space:
             return zeros
@@ -210,7 +210,7 @@ class Channel(ABC):
         return complete_list(self._every_message("list_messages()"))
 
     def _list_some(self, candidates: FloatArray, posterior: Public) -> MessageList:
-        """All messages given some draws of the public coins; those of a draw stand for a probability of 1."""
+        """All messages for some random draws of the public coins; every draw has the same total weight."""
         parts: list[Messages] = []
         totals: list[float] = []
         for coins in np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins)):

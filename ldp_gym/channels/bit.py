@@ -152,7 +152,7 @@ def differences(candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _sides(sums: FloatArray, sizes: FloatArray) -> FloatArray:
-    """1 for positive sums, 0 for negative ones, 1/2 where it is 0 up to rounding of terms of these sizes."""
+    """1 for positive sums, 0 for negative ones, 1/2 for zero up to rounding of terms of these sizes."""
     edge = TIE * sizes
     side: FloatArray = np.add(sums > edge, sums >= -edge, dtype=np.float64)
     side *= 0.5

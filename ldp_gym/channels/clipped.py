@@ -50,7 +50,7 @@ class ClippedChannel(Channel):
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        """``log q(z | h_t(y) = y')``: a summand per y', -inf where h_t never goes, and one for all."""
+        """``log q(z | h_t(y) = y')`` as a sum: a term per y' (-inf where h_t never goes), a shared term."""
 
     @per_table
     def ranges(self, candidates: FloatArray, cells: Cells) -> tuple[FloatArray, FloatArray]:

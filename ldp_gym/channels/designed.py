@@ -24,7 +24,7 @@ _DIGITS = 12  # tables that agree to this number of digits have one design
 
 
 class Design(NamedTuple):
-    """An extremal channel for a table; a set has one number or more."""
+    """Extremal channel for a table: a message is the number of a set of labels; sets may repeat."""
 
     sets: FloatArray  # the labels in the set of each number, ones and zeros, (N, M)
     masses: FloatArray  # c_S, the probability of the number from a label inside, (N,)
@@ -241,7 +241,7 @@ def _heaviest(sets: FloatArray, masses: FloatArray, most: int) -> FloatArray:
 
 
 def _join(preferences: FloatArray, times: int) -> FloatArray:
-    """Covers ``(s, g, M)`` in which every label is in the sets it prefers; of equals, in the first."""
+    """Covers ``(s, g, M)`` in which every label is in the sets it prefers; ties go to the first."""
     covers, left = np.zeros(preferences.shape), preferences.copy()
     for _ in range(times):
         best = (left >= left.max(axis=1, keepdims=True) - TIE).argmax(axis=1)[:, None]

@@ -45,7 +45,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
 
     @property
     def _log_fit(self) -> float:
-        """The log probability of a column that says yes."""
+        """Log probability of each column that has +1 at the label."""
         return math.log(2.0 / self.order) - math.log1p(math.exp(-self.epsilon))
 
     @property
@@ -72,5 +72,5 @@ class HadamardResponse(EvenChannel, LabelChannel):
         return (np.bitwise_count(columns & rows) % 2 == 0).astype(np.float64)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """The second column, which says no to the first label and yes to the second: no ratio is larger."""
+        """The second column: it has -1 at the first label and +1 at the second; no ratio is larger."""
         return np.array([1])

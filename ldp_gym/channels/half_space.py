@@ -29,10 +29,10 @@ _LEWIS_STEPS = 8
 """Number of fixed-point steps for the Lewis weights; each halves their error, in logarithms."""
 
 SAME = 1e-8
-"""Total variation from the span of the others within which a hypothesis counts as one of the span."""
+"""Total variation from the span of the others within which a hypothesis counts as part of it."""
 
 _APART = 1e-3
-"""Distance from the span of those before it, relative to the largest of all, that makes a good basis."""
+"""Least distance of a basis row from the span of earlier ones, relative to the largest difference."""
 
 _NUMBERS_AT_ONCE = 2**19
 """Size of the tables, in numbers, that are worked on together: enough to make the cost of calls vanish."""

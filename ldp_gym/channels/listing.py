@@ -56,7 +56,7 @@ def message_range(space: gym.Space[Any]) -> tuple[Any, Any, bool]:
 
 
 def list_space(space: gym.Space[Any]) -> Messages | None:
-    """Every point of a finite space ``(N, *shape)``; None where there are too many, or no end of them."""
+    """Every point of a finite space ``(N, *shape)``; None where there are too many, or infinitely many."""
     low, high, whole = message_range(space)
     lengths = np.broadcast_to(np.asarray(high, dtype=np.float64) - low + 1.0, space.shape or ())
     few = lengths.prod() <= MOST_MESSAGES or isinstance(space, gym.spaces.Discrete)

@@ -122,7 +122,7 @@ class LocalHashing(EvenChannel, LabelChannel):
         return np.stack(np.broadcast_arrays(first[..., None], second[..., None], buckets), axis=-1)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """The hash y itself, the first bucket named: it holds the first label and not the second."""
+        """First bucket of the hash ``h(y) = y``: it holds the first label but not the second."""
         return np.array([[0, 0, 0]])
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:

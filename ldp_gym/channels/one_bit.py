@@ -85,7 +85,7 @@ class OneBit(ClippedChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Two for h_t, the coordinate, and the mechanism's."""
+        """Two for h_t, one for the coordinate, and those of the mechanism."""
         return 3 + self._num_coins
 
     def encode(
@@ -206,7 +206,7 @@ class Hybrid(OneBit):
 
     @property
     def _level(self) -> float:
-        """The piecewise mechanism's eps: beyond 20 its dense interval would run out of floats."""
+        """The piecewise mechanism's eps, at most 20: beyond, floats cannot resolve its dense interval."""
         return min(self.epsilon, 20.0)
 
     @property
@@ -243,11 +243,11 @@ class Hybrid(OneBit):
         return np.where(self._is_bit(reports), bit, piecewise)
 
     def _is_bit(self, reports: FloatArray) -> BoolArray:
-        """Mask of reports from the one bit: a point is C with probability 0."""
+        """Mask of one-bit reports, which are C or -C; piecewise ones practically never are."""
         return np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
 
     def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        """Agreement as of a bit; for a point, 1 inside the interval that the value makes denser."""
+        """Agreement of one-bit reports as in OneBit; of others, 1 in the interval where they are denser."""
         low, high = self._interval(values)
         inside = ((low <= reports) & (reports <= high)).astype(np.float64)
         return np.where(self._is_bit(reports), super().report_agreement(reports, values), inside)

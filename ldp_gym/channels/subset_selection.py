@@ -61,11 +61,11 @@ class SubsetChannel(EvenChannel):
         return (self._write(sets) == messages).all(axis=-1) & (sets.sum(axis=-1) == self.size)
 
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
-        """Sets ``(..., N)`` as zeros and ones: the w names of least uniforms, the own first or last."""
+        """Sets ``(..., N)`` as zeros and ones: the w least uniforms, the user's name put first or last."""
         own = np.where(uniforms[..., 0] < self.holding, -1.0, 2.0)
-        lots = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
-        last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
-        return (lots <= last).astype(np.float64)
+        order = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
+        last = np.partition(order, self.size - 1, axis=-1)[..., self.size - 1, None]
+        return (order <= last).astype(np.float64)
 
     @property
     def agreement_rates(self) -> tuple[float, float]:

@@ -32,7 +32,7 @@ from ldp_gym.core.arrays import (
 from ldp_gym.core.sampling import categorical
 
 _CIRCLE_STEPS = 2.0**40
-"""Number of steps on the circle."""
+"""Number of grid points on the circle of :class:`Wheel`."""
 
 
 @per_table
@@ -50,7 +50,7 @@ def votes(candidates: FloatArray) -> FloatArray:
 
 
 def winners(candidates: FloatArray) -> IntArray:
-    """The hypotheses ``(..., J)`` that labels vote for; others, where a context has fewer of them than J."""
+    """The hypotheses ``(..., J)`` that labels vote for, filled up with others where they are fewer."""
     wins = votes(candidates).any(axis=-1)
     most = int(np.count_nonzero(wins, axis=-1).max())
     return np.argsort(~wins, axis=-1, kind="stable")[..., :most]
@@ -176,7 +176,7 @@ class Wheel(TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """One for each hypothesis' place, then: cover?, where the arc starts, a coin among equals."""
+        """K for the hypotheses' places, one for each of: cover or not, start of the arc, ties."""
         return self.num_hypotheses + 3
 
     @property

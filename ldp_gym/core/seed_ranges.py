@@ -8,13 +8,13 @@ from __future__ import annotations
 from ldp_gym.core import validation
 
 TEST = range(10**6)
-"""Reported numbers: the benchmark, scores, and ``evaluate`` by default."""
+"""Seeds of reported numbers: the benchmark, scores, and ``evaluate`` by default."""
 
 VALIDATION = range(TEST.stop, 3 * 10**6)
-"""Scores while an agent is made: during its training, and to choose between agents."""
+"""Seeds of scores that shape an agent: during its training, and to choose between agents."""
 
 TRAINING = range(VALIDATION.stop, 2**62)
-"""Training, and the offline datasets."""
+"""Seeds of training, and of the offline datasets."""
 
 
 def untrained_seed(seed: int, episodes: int) -> int:

@@ -16,7 +16,7 @@ _RULED_OUT = -1e6
 """Log-likelihood of a message that a hypothesis rules out; below ``log`` of any float above 0."""
 
 _AHEAD = 32
-"""Rounds of all games together that the look-ahead guesses at: one call costs little more than for one."""
+"""Number of rounds, over all games, that one look-ahead guesses; one call costs little more than a round."""
 
 
 def bayes_rule(weights: FloatArray, likelihoods: FloatArray) -> FloatArray:

@@ -130,7 +130,7 @@ class Playback:
         self._now = (cursors, np.arange(self._num_games))
 
     def _record_block(self, group: ResetGroup) -> None:
-        """Record a group's next rounds, over those that it has played."""
+        """Record a group's next rounds, and overwrite those that it has played."""
         # Blocks double from the first on: their length changes nothing in the stream.
         most = max(_FIRST_BLOCK, group.recorded) if self.scenario.adaptive else self._block
         rounds = min(most, self._block, self.scenario.horizon - group.recorded)

@@ -198,7 +198,7 @@ class Episodes:
             )
 
     def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
-        """Nature's contexts."""
+        """Contexts that nature picks for a block of rounds."""
         nature, shape = self.scenario.nature, rounds.shape
         if nature.adaptive and self._prepared is None:
             scenario = self.scenario

@@ -52,10 +52,10 @@ _REFERENCE_NUMBERS = 2**26
 is then about 1% in the named games."""
 
 _ADAPTIVE_SHARE = 8
-"""Divisor of that size in adaptive games: a round costs several times as much, and gains vary less."""
+"""Divisor of :data:`_REFERENCE_NUMBERS` in adaptive games: a round costs more, and gains vary less."""
 
 _REFERENCE_EPISODES = (16, 512)
-"""Least and largest number of these episodes."""
+"""Least and largest number of episodes on which the gain of Bayes is estimated."""
 
 
 class BoxFeatures(Observer):

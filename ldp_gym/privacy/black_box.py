@@ -48,7 +48,7 @@ _PER_E, _EVEN = 4, 60
 """Codes of the odds of two labels: steps for each factor of e, and the code of even odds."""
 
 _MOST_ASKED, _MOST_PAIRED, _MOST_FLOATS, _MOST_FEATURES = 512, 24, 16, 24
-"""Number of columns that are looked at, that are paired, whose bits are read, and of a tree's features."""
+"""Largest numbers of columns that are searched, paired, and read bit by bit, and of a tree's features."""
 
 _PAIRS = 16
 """Number of label pairs whose events are compared: those whose messages differ most."""

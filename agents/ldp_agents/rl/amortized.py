@@ -51,7 +51,7 @@ DRAWN_GAMES = {
 """The games of :func:`draw_rules` as a model's ``trained_on`` has them."""
 
 _REDRAWN = ("dirichlet", "softmax-linear")
-"""Families from which every episode draws another class."""
+"""Families from which every episode draws a new class."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class AmortizedSettings:
     learning_rate: float = 4e-3
 
     def __post_init__(self) -> None:
-        """Check the settings: of one episode, or few cells, hardly any game could be drawn."""
+        """Check the settings; with one episode or few cells, hardly any game could be drawn."""
         validation.whole("cells", self.cells, least=10**5)
         validation.whole("episodes", self.episodes, least=2)
         validation.positive("learning_rate", self.learning_rate)
@@ -220,7 +220,7 @@ def learned_log_likelihoods(net: TorchNetwork, batch: Batch) -> torch.Tensor:
 
 
 def total_kl(log_likelihoods: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """The KL of all rounds, per episode, of the smooth mixture by their running sums."""
+    """Mean total KL of the smoothed mixtures that running sums of log-likelihoods weigh."""
     weights = torch.softmax(torch.cumsum(log_likelihoods, dim=1) - log_likelihoods, dim=-1)
     prediction = torch.einsum("bnk,bnkm->bnm", weights, batch.smooth)
     truth = batch.truth

@@ -77,7 +77,7 @@ class Config:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check it, and complete the rules."""
+        """Check the configuration, and complete the rules."""
         validation.text("algorithm", self.algorithm)
         validation.whole("steps", self.steps, least=1)
         validation.seed("seed", self.seed)

@@ -59,12 +59,12 @@ class SB3VecEnv(VecEnv):
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
 
     def seed(self, seed: int | None = None) -> list[int]:
-        """Choose the seeds of the next reset: of game i ``first_seed + seed + i``."""
+        """Choose the seeds of the next reset: game i gets ``first_seed + seed + i``."""
         self._seeds = [self.first_seed + one for one in super().seed(seed)]
         return self._seeds
 
     def reset(self) -> Any:
-        """Begin an episode in every game, with the seeds of :meth:`seed` if it was called since the last."""
+        """Begin an episode in every game, with the seeds of a call of :meth:`seed` since the last reset."""
         seeds = None if all(seed is None for seed in self._seeds) else list(self._seeds)
         observations, infos = self.envs.reset(seed=seeds, options=self._shared_options())  # type: ignore[arg-type]
         self.reset_infos = _rows(infos, self.num_envs)

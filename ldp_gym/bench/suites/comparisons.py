@@ -209,7 +209,7 @@ class Violation(Suite):
         return {self.symbol: next(same, 0.0), "T": experiment.horizon, "eps": experiment.epsilon}
 
     def _places(self, results: Results) -> dict[str, list[ExperimentResult]]:
-        """Results by kind and channel. A member belongs to every kind, as its strength 0."""
+        """Results by kind of truth and channel; a member counts as strength 0 of every kind."""
         places: dict[str, list[ExperimentResult]] = {}
         for kind in self.kinds:
             for result in results.successes:

@@ -127,7 +127,7 @@ def _pure_channels(adaptive: bool) -> list[str]:
 
 
 def _point(result: ExperimentResult) -> tuple[int, int, float]:
-    """K, T and eps."""
+    """K, T and eps of an experiment."""
     return result.experiment.num_hypotheses, result.horizon, result.experiment.epsilon
 
 
