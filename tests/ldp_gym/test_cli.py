@@ -120,11 +120,7 @@ AUDITS = [
     (f"laplace-single --trials {10**14}", 2, "--trials must be at most"),
     ("laplace-single --trials 1e-5", 2, "--trials must be a whole number"),
     ("HERE:respond --epsilon 1", 2, "a function takes --num-labels"),
-    (
-        f"HERE:respond {AS_FUNCTION} --rule horizon=9",
-        2,
-        "a function takes --num-labels",
-    ),
+    (f"HERE:respond {AS_FUNCTION} --rule horizon=9", 2, "a function takes --num-labels"),
     ("laplace-vector", 2, "pass for example --delta 1e-5"),
     ("builtins:dict", 2, "builtins:dict is not a channel"),
     ("laplace-single --rule channel_kwargs.clippin=paper", 2, "takes no option 'clippin'"),

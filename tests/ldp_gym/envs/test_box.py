@@ -108,8 +108,7 @@ def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize(
-    "rules",
-    [small_rules(horizon=9), small_rules("adaptive-split", horizon=9), REDRAWN, REDRAWN | RAW],
+    "rules", [small_rules(horizon=9), small_rules("adaptive-split", horizon=9), REDRAWN, REDRAWN | RAW]
 )
 def test_single_and_vector_environments_agree(rules, mode, monkeypatch):
     """With the scores at the ends of episodes, however the next begins; features of two games at a time."""
