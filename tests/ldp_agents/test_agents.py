@@ -88,14 +88,6 @@ class Doubt:
         return 0.5 * super().predict(candidates) + 0.5 / candidates.shape[-1]
 
 
-class MixedDoubter(Doubt, ldp_agents.FixedShare):
-    pass
-
-
-class Doubter(Doubt, ldp_agents.Bayes):
-    pass
-
-
 class Sleeper(ldp_agents.EXP3):
     """Learns from every second message, by whatever weights it has."""
 
@@ -120,11 +112,11 @@ class Shifted(ldp_agents.Bayes):
         return np.roll(super().weights, 1, axis=-1)
 
 
-SUBCLASSES = [Doubter, Sleeper, Cautious, Shifted, MixedDoubter]
+DOUBTERS = [type("Doubter", (Doubt, base), {}) for base in (ldp_agents.Bayes, ldp_agents.FixedShare)]
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])
-@pytest.mark.parametrize("learner", SUBCLASSES)
+@pytest.mark.parametrize("learner", [*DOUBTERS, Sleeper, Cautious, Shifted])
 def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner, channel):
     if learner is Sleeper and channel in LOSSLESS:
         return
@@ -327,16 +319,15 @@ def test_a_dropped_hypothesis_stays_dropped(learner, rate, prior):
         for alpha in (0.5, 0.02):
             expected = weights[:, : t + 1].min(axis=1) > alpha * start
             returned |= (expected != (weights[:, t] > alpha * start)).any()
-            np.testing.assert_array_equal(along.confidence_set(alpha), expected)
-            np.testing.assert_array_equal(stepped.confidence_set(alpha), expected)
-            np.testing.assert_array_equal(alone.confidence_set(alpha), expected[0])
+            for player, right in ((along, expected), (stepped, expected), (alone, expected[0])):
+                np.testing.assert_array_equal(player.confidence_set(alpha), right)
     assert returned  # some came back above the threshold, and stay dropped
     at_once.play(tables, messages)
     expected = weights.min(axis=1) > 0.5 * start
     np.testing.assert_array_equal(at_once.confidence_set(0.5), expected)
     at_once.restart(np.array([True, False, True]))
-    np.testing.assert_array_equal(at_once.confidence_set(0.5)[::2], np.stack([start > 0.0] * 2))
-    np.testing.assert_array_equal(at_once.confidence_set(0.5)[1], expected[1])
+    expected[::2] = start > 0.0
+    np.testing.assert_array_equal(at_once.confidence_set(0.5), expected)
 
 
 @pytest.mark.parametrize("channel", ["randomized-response", "adaptive-split"])
@@ -350,9 +341,7 @@ def test_the_truth_is_rarely_dropped(channel):
     assert dropped > 20  # the set is not vacuous
     assert (np.diff(result.left, axis=-1) <= 0).all()
     np.testing.assert_array_equal(result.left[:, -1], result.confidence_set.sum(axis=-1))
-    some = np.flatnonzero(result.decided == 100.0)
-    assert (result.left[some, 0] > 1).all()
-    assert (result.left[some, 1] <= 1).all()
+    assert ((result.left[result.decided == 100.0, :2] > 1) == [True, False]).all()
     assert set(result.decided) == {40.0, 100.0, 150.0, math.inf}
 
 
