@@ -124,7 +124,7 @@ def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     with pytest.raises(TypeError, match="seed must be a whole number, got None"):
         score_policy(Fixed(1.0), seed=None, **rules)
     for call in (lambda: score_policy(3, **rules), lambda: save(3, "nowhere")):
-        with pytest.raises(TypeError, match="model must be .* got 3 of type int"):
+        with pytest.raises(TypeError, match="model must .* got 3 of type int"):
             call()
     for wrong in ({"batch_size": 1}, {"gamma": 7.0}, {"gamma": -0.1}, {"learning_rate": 0.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
@@ -194,7 +194,7 @@ def test_a_score_is_of_what_the_policy_saw_in_training(tmp_path):
     assert score_policy(stacking, stacked, seed=5) == pytest.approx(score, abs=1e-6), "as many episodes"
     for policy, message in (
         (loaded, r"VecNormalize.load\("),
-        (stacking, r"shape \(10,\), and these .* \(5,\)"),
+        (stacking, r"shape \(10,\), not \(5,\)"),
     ):
         with pytest.raises(ValueError, match=message):
             score_policy(policy, **rules)

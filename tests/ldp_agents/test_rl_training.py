@@ -101,7 +101,7 @@ def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
 
 
 def test_what_is_not_a_model_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"it has no model\.json"):
+    with pytest.raises(FileNotFoundError, match=r"no model\.json in .*nowhere, which save"):
         load(tmp_path / "nowhere")
     (tmp_path / "model.json").write_text(json.dumps({"trained_on": {}}))
     (tmp_path / "weights.npz").write_bytes(pickle.dumps([1]))

@@ -16,6 +16,7 @@ with extra("rl", "the command ldp-gym train"):
     from rich.text import Text
     from typer import Argument, Option
 
+_STEPS = "Rounds, in whole updates; by default 300,000 for ppo, 30,000,000 for amortized."
 _SETTING = "A setting, as name=value, such as n_steps=32; repeatable."
 _OUT = f"Directory of the model; {DIRECTORY}/ALGORITHM by default."
 
@@ -27,7 +28,7 @@ def train(
     epsilon: arguments.EpsilonOption = None,
     horizon: arguments.HorizonOption = None,
     rule: arguments.RuleOption = None,
-    steps: Annotated[int | None, Option(metavar="N", min=1, help="Rounds, in whole updates.")] = None,
+    steps: Annotated[int | None, Option(metavar="N", min=1, help=_STEPS)] = None,
     seed: Annotated[int, Option(metavar="N", min=0, help="Seed of episodes and network.")] = 0,
     setting: Annotated[list[str] | None, Option(metavar="SETTING", help=_SETTING)] = None,
     out: Annotated[Path | None, Option(metavar="DIR", help=_OUT)] = None,

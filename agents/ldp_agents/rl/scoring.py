@@ -75,7 +75,8 @@ class Scoring:
                 raise TypeError(f"an environment has its rules already, got {', '.join(rules)} next to it")
             games, episodes = env, env.num_envs
         else:
-            games = SB3VecEnv(gym.make_vec(env, episodes, autoreset_mode="SameStep", **rules))
+            name = validation.instance("env", env, str, "the id of a game or a VecEnv of stable-baselines3")
+            games = SB3VecEnv(gym.make_vec(name, episodes, autoreset_mode="SameStep", **rules))
         self._seed = untrained_seed(seed, episodes)
         self._env = games if wrapper is None else wrapper(games)
         self._first_seed = getattr(self._env.unwrapped, "first_seed", 0)
@@ -119,14 +120,12 @@ class Scoring:
     def _normalizer(self, model: Any) -> VecNormalize | None:
         """The model's ``VecNormalize`` if it has to scale the observations; checks that the wrappers fit."""
         if not callable(getattr(model, "predict", None)):
-            raise TypeError(
-                f"model must be an algorithm of stable-baselines3, got {validation.describe(model)}"
-            )
+            raise TypeError(f"model must have predict() as in SB3, got {validation.describe(model)}")
         shown, trained = self._env.observation_space, getattr(model, "observation_space", None)
         if trained is not None and trained.shape != shown.shape:
             raise ValueError(
-                f"the policy was trained on observations of shape {trained.shape}, and these games show "
-                f"{shown.shape}: hand over its wrappers, as in wrapper=lambda env: VecFrameStack(env, 4)"
+                f"the policy was trained on observations of shape {trained.shape}, not {shown.shape}: name "
+                "its game, and its wrappers if it has any, as in wrapper=lambda env: VecFrameStack(env, 4)"
             )
         if unwrap_vec_normalize(self._env) is not None:
             return None

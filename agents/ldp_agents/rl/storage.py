@@ -72,9 +72,7 @@ def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
     """
     path, trust = validation.path("directory", directory), validation.flag("trust", trust)
     if not (path / CARD).exists():
-        raise FileNotFoundError(
-            f"no trained model in {path}: it has no {CARD}; 'ldp-gym train --out' makes one"
-        )
+        raise FileNotFoundError(f"no {CARD} in {path}, which save() and 'ldp-gym train' write")
     if not (path / WEIGHTS).exists():
         if not trust:
             raise UntrustedCodeError(
@@ -122,7 +120,8 @@ def _policy_card(model: Any) -> dict[str, Any]:
         raise TypeError("a learner cannot repeat VecNormalize: train without it, the features are scaled")
     spec = None if env is None else env.get_attr("spec")[0]
     if spec is None or not spec.id.startswith("LDPDistBox"):
-        raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {spec and spec.id}")
+        got = spec.id if spec else f"no game: a reloaded model needs {name}.load(file, env=make_sb3_env(...))"
+        raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {got}")
     arguments: BoxArguments = env.get_attr("arguments")[0]
     rules, game = json.loads(arguments.to_json()), arguments.scenario().game
     logits = Logits(game.num_hypotheses, arguments.logit_range)
