@@ -12,7 +12,7 @@ from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import resolve
 from ldp_gym.selection import select
 
-_MODELS = "module:object, fitted classifiers. Else the other columns are named model:label."
+_MODELS = "module:object, fitted classifiers. Else the other columns are predictions, named model:label."
 
 
 def select_command(
@@ -24,29 +24,32 @@ def select_command(
     epsilon: Annotated[list[float] | None, Option(metavar="EPS", help="Privacy level; repeatable.")] = None,
     learner: Annotated[list[str] | None, Option(metavar="NAME", help="Learner; repeatable.")] = None,
     users: Annotated[int | None, Option(metavar="N", help="Most users; default: 4 times the log.")] = None,
-    batch: Annotated[int | None, Option(metavar="N", help="Users who share one public posterior.")] = None,
+    batch: Annotated[int | None, Option(metavar="N", help="Users who answer at the same time.")] = None,
     rule: RuleOption = None,
-    runs: Annotated[int, Option(metavar="N", help="Number of runs that screen a row.")] = 100,
-    order: Annotated[str, Option(metavar="ORDER", help="shuffled, or given: the log's.")] = "shuffled",
+    runs: Annotated[int, Option(metavar="N", help="Simulated surveys of each choice.")] = 100,
+    order: Annotated[str, Option(metavar="ORDER", help="Users are shuffled, or as given.")] = "shuffled",
     seed: Annotated[int, Option(metavar="N", min=0, help="Seed of the first run.")] = 0,
     jobs: Annotated[int, Option(metavar="N", help="Number of processes; -1: one per core.")] = -1,
     out: Annotated[Path | None, Option(metavar="DIR", help="Results, to go on after a stop.")] = None,
     table: Annotated[Path | None, Option(metavar="FILE", help="CSV file to write all numbers to.")] = None,
     plan: Annotated[Path | None, Option(metavar="FILE", help="JSON file for the recommended plan.")] = None,
 ) -> None:
-    """Learn which channel, eps and number of users find your best model."""
+    """Plan a private survey that finds your best model.
+
+    It names a channel, which turns a label into one random message; eps (no message is more than e^eps times
+    as likely under one label as under another); a learner to read messages; and how many users to ask.
+    """
     allow_local_imports()
     try:
         for path in filter(None, (table, plan)):
             if not path.parent.is_dir():
                 raise ValueError(f"cannot write {path}: there is no directory {path.parent}")
-        frame = _read(log, label)
-        rest = frame.drop(columns=label)
+        rest = _read(log, label)
+        y = rest.pop(label).to_numpy()
         data = {"probabilities": rest} if models is None else {"models": resolve(models, "models"), "X": rest}
         lists = {"channels": channel, "epsilons": epsilon, "learners": learner}
         more: dict[str, Any] = {name: given for name, given in lists.items() if given}
         more |= {"order": order, "seed": seed, "jobs": jobs, "out": out} | rules_of(rule, batch=batch)
-        y = frame[label].to_numpy()
         chosen = select(**data, y=y, tolerance=tolerance, users=users, runs=runs, **more)
     except OSError:
         raise  # the command says it in a line
@@ -58,6 +61,8 @@ def select_command(
         chosen.frame.to_csv(table, index=False)
     if plan is not None and chosen.plan is not None:
         plan.write_text(chosen.plan.to_json(), "utf-8")
+    elif plan is not None:
+        echo(f"There is no plan to write to {plan}.", err=True)
 
 
 def _read(path: Path, label: str) -> Any:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from ldp_gym.core.arrays import FloatArray, IntArray, least, row_sums
 from ldp_gym.core.validation import describe, numbers
 
+_Name = str | Callable[[list[int]], str]
+
 ROW_TOLERANCE = 1e-5
 """Largest distance from one of the sum of a hypothesis' probabilities."""
 
@@ -22,11 +24,11 @@ _LARGEST_CONTEXT, _SUM_ROUNDING = 1e100, 1e-12
 
 
 def distributions(
-    values: npt.ArrayLike, name: str = "hypothesis", argument: str = "probabilities", place: str = "label"
+    values: npt.ArrayLike, name: _Name = "hypothesis", argument: str = "probabilities", place: str = "label"
 ) -> FloatArray:
     """``values`` as distributions ``(..., M)``, normalised to the last bit.
 
-    In errors ``argument`` names the array, ``name`` a row, before its index, and ``place`` an entry of a row.
+    In errors ``argument`` names the array, ``name`` a row by its last index or all, ``place`` its entries.
     """
     table, total = _rows(values, argument, name, place)
     normalised: FloatArray = table / total[..., None]
@@ -53,16 +55,15 @@ def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> 
 
 
 def _rows(
-    values: npt.ArrayLike, argument: str, name: str, place: str = "label"
+    values: npt.ArrayLike, argument: str, name: _Name, place: str = "label"
 ) -> tuple[FloatArray, FloatArray]:
     """Distributions ``(..., M)`` as they are, and their sums ``(...)``."""
     rows = numbers(argument, values)
     if rows.ndim == 0 or rows.size == 0:
         raise ValueError(f"{argument} must have at least one {place}, got shape {rows.shape}")
     advice = "probabilities are nonnegative and sum to one"
-    return rows, row_totals(
-        rows, ROW_TOLERANCE, lambda row: f"{name} {row[-1]}" if row else f"the {name}", advice, place
-    )
+    before = name if callable(name) else lambda row: f"{name} {row[-1]}" if row else f"the {name}"
+    return rows, row_totals(rows, ROW_TOLERANCE, before, advice, place)
 
 
 def labels(values: object, num_labels: int) -> IntArray:

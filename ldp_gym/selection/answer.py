@@ -81,7 +81,7 @@ class Selection:
     def __str__(self) -> str:
         said = [*self.sentences, *(f"Warning: {text}" for text in self.warnings)]
         said = [fill(text, _WIDTH, break_on_hyphens=False) for text in said]
-        title = "\nShare of runs that succeeded, and users for 95% of runs (*: confirmed by new runs):"
+        title = "\nShare of runs that succeeded, and users for 95% of runs (*: from new runs):"
         return "\n".join([*said, title, _table(self.frame)])
 
 
@@ -120,9 +120,8 @@ def describe_log(log: Log, tolerance: float, default: str, seed: int) -> tuple[d
         f"worse. Best in populations that fit this log: {_few(often)}."
     ]
     if gap <= 1.96 * error:
-        more = "nor could a larger one"
-        if gap > 1e-6 * error:
-            more = f"a log of about {users * (1.96 * error / gap) ** 2:,.0f} users could"
+        enough = gap > 1e-6 * error and f"a log of about {users * (1.96 * error / gap) ** 2:,.0f} users could"
+        more = enough or "nor could a larger one"
         said.append(f"This log cannot tell {log.names[best]!r} from {log.names[second]!r}; {more}.")
     also = f" On this log, {_few(near)} would do as well." if near else ""
     rule = f"A survey succeeds if it picks a model within {tolerance:.2g} nats per user of the best"
@@ -139,16 +138,17 @@ def advise(found: Found, chosen: Row | None, batches: tuple[int, float] | None, 
     if chosen is None:
         best = max(found, key=lambda row: found[row]["found"])
         return [
-            f"No recommendation: no choice is confirmed to succeed in 95% of surveys of {most:,} users. "
-            f"The best, {best}, succeeded in {found[best]['found']:.0%} of {found[best]['runs']} runs with "
-            f"{found[best]['users']:,} users. Use a larger log, ask more users, or allow a larger eps or "
-            f"tolerance."
+            f"No recommendation: no choice is confirmed to succeed in 95% of surveys. The best, {best}, "
+            f"succeeded in {found[best]['found']:.0%} of {found[best]['runs']:,} runs with "
+            f"{found[best]['users']:,} users (90% interval from {found[best]['found_low']:.1%}). Use a "
+            "larger log, ask more users, or allow a larger eps or tolerance."
         ]
     needed, low, high = (found[chosen][name] for name in ("users_needed", "users_low", "users_high"))
     said = [
-        f"Recommended: {chosen}, with {needed:,} users (90% interval {low:,} to {high:,}). It has the "
-        f"smallest eps that works. From that number on, 95% or more of {found[chosen]['runs']:,} new runs "
-        f"succeeded."
+        f"Recommended: ask {needed:,} users (90% interval {low:,} to {high:,}) through the channel "
+        f"{chosen.channel!r} at eps = {chosen.epsilon:g}; the learner {chosen.learner!r} reads the messages. "
+        f"No smaller eps was confirmed. From {needed:,} users on, 95% or more of {found[chosen]['runs']:,} "
+        f"new runs succeeded."
     ]
     beyond = high**2 / low  # its interval, moved up by its width, ends there
     limits = {row: most if row.epsilon < chosen.epsilon else beyond for row in found if row != chosen}
@@ -176,14 +176,12 @@ def warn_of_drift(log: Log, tolerance: float) -> list[str]:
     halves = log.losses[:middle], log.losses[middle:]
     first, last = (int(half.mean(axis=0).argmin()) for half in halves)
     before, after = (half[:, first] - half[:, last] for half in halves)
-    if len(log.labels) < FEWEST_USERS or after.mean() <= tolerance:
-        return []
-    error = math.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
-    if after.mean() - before.mean() <= 3.0 * error:
+    quiet, change = len(log.labels) < FEWEST_USERS or after.mean() <= tolerance, after.mean() - before.mean()
+    if quiet or change <= 3.0 * math.sqrt(sum(half.var(ddof=1) / len(half) for half in (before, after))):
         return []
     return [
         f"the log drifts. {log.names[first]!r} is the best in its first half, {log.names[last]!r} in its "
-        f'second. Use a recent log, or order="given" if the users to come will drift in the same way.'
+        f'second. Use a recent log, or set order to "given" if the users to come will drift in the same way.'
     ]
 
 
@@ -209,13 +207,13 @@ def _table(frame: DataFrame) -> str:
     """Learners and channels against eps, as text."""
 
     def show(row: Any) -> str:
-        users = row["users_needed"]
-        many = f"{users:,.0f}" if np.isfinite(users) else f">{row['users']:,}"
+        many = f"{row['users_needed']:,.0f}".replace("inf", f">{row['users']:,}")
         return f"{row['found']:.0%} {many:>6}{'*' if row['confirmed'] else ' '}"
 
     shown = frame.assign(shown=frame.apply(show, axis=1))
     wide = shown.pivot(index=["learner", "channel"], columns="epsilon", values="shown").fillna("")
-    text: str = (
-        wide.rename(columns="eps = {:g} ".format).reset_index().to_string(index=False, line_width=_WIDTH)
-    )
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    names, cells = (shown[list(columns)].map(len).max().sum() for columns in (Row._fields[::2], ["shown"]))
+    step = max(1, (_WIDTH - names - 1) // (cells + 1))
+    parts = [wide.iloc[:, i : i + step] for i in range(0, wide.shape[1], step)]
+    texts = [part.rename(columns="eps = {:g} ".format).reset_index().to_string(index=False) for part in parts]
+    return "\n".join(line.rstrip() for line in "\n\n".join(texts).splitlines())

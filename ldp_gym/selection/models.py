@@ -94,6 +94,9 @@ def read_log(models: Any, features: Any, labels: Any, probabilities: Any, smooth
     if len(kept) < 2:
         raise ValueError(f"select needs two or more models that differ, got only {names[0]!r}")
     table, names = table[:, list(kept.values())], [names[j] for j in kept.values()]
+    labelled = list(range(table.shape[-1])) if classes is None else classes.tolist()
+    if np.ptp(found) == 0:
+        notes.append(f"All users of this log have label {labelled[found[0]]!r}; it is silent about others.")
     lowest = _of_labels(table, found).min(axis=0)
     if excluded := [repr(name) for name, least in zip(names, lowest, strict=True) if least <= 0.0]:
         notes.append(
@@ -102,7 +105,6 @@ def read_log(models: Any, features: Any, labels: Any, probabilities: Any, smooth
         )
     table *= 1.0 - smoothing
     table += smoothing / table.shape[-1]
-    labelled = list(range(table.shape[-1])) if classes is None else classes.tolist()
     return Log(names, labelled, table, found, notes)
 
 
@@ -116,7 +118,7 @@ def _named(models: Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
         return {str(name): model for name, model in models.items()}
     given = list(models) if isinstance(models, np.ndarray) else models
-    listed = validation.list_of("models", given, "fitted classifiers, functions, or rows of a table")
+    listed = validation.list_of("models", given, "classifiers, functions or rows, or a dict of these")
     kinds = ["row" if isinstance(model, Sequence | np.ndarray) else type(model).__name__ for model in listed]
     return {f"{kind} {j}": model for j, (kind, model) in enumerate(zip(kinds, listed, strict=True))}
 
@@ -126,8 +128,8 @@ def _given(given: Any, names: Any) -> Predicted:
     classes = None
     if hasattr(given, "columns"):
         split = [str(column).rpartition(":") for column in given.columns]
-        if not split or not all(model for model, _, _ in split):
-            raise ValueError(f"columns of predictions are named model:label, got {list(given.columns)[:3]}")
+        if (wrong := ["".join(parts) for parts in split if not parts[0]]) or not split:
+            raise ValueError(f"without models, all other columns are named model:label, got {wrong[:3]}")
         names = list(dict.fromkeys(model for model, _, _ in split))
         classes = np.array(list(dict.fromkeys(label for _, _, label in split)))
         columns = [f"{model}:{label}" for model in names for label in classes]
@@ -142,22 +144,21 @@ def _given(given: Any, names: Any) -> Predicted:
     named = validation.texts("models, next to probabilities,", named, "names")
     if len(named) != table.shape[1]:
         raise ValueError(f"probabilities of {table.shape[1]} models need as many names, got {len(named)}")
-    return named, classes, game_arrays.distributions(table, "model")
+    return named, classes, game_arrays.distributions(table, lambda at: f"{named[at[1]]!r} in row {at[0]}")
 
 
 def _predicted(models: Mapping[str, Any], features: Any, users: int) -> Predicted:
     """Probabilities ``(n, K, M)`` by the models, over all classes that any of them knows."""
     if not models:
         raise ValueError("select needs two or more models, got none")
-    if not any(hasattr(model, "predict_proba") or callable(model) for model in models.values()):
+    if not any(hasattr(m, "predict") or hasattr(m, "predict_proba") or callable(m) for m in models.values()):
         rows = game_arrays.checked_table(list(models.values()), "table", "model")
         return list(models), None, rows[None].copy()
     if features is None:
         raise TypeError("X is needed: the users' features, which the models predict from")
     known: list[Any] = [getattr(model, "classes_", None) for model in models.values()]
-    classes = None
-    if all(labels is not None for labels in known):
-        classes = np.array(list(dict.fromkeys(np.concatenate(known).tolist())))
+    named = all(labels is not None for labels in known)
+    classes = np.array(list(dict.fromkeys(np.concatenate(known).tolist()))) if named else None
     for j, (name, model) in enumerate(models.items()):
         part = _predict(name, model, features)
         if j == 0:
@@ -181,7 +182,7 @@ def _predict(name: str, model: Any, features: Any) -> FloatArray:
     if hasattr(model, "predict_proba"):
         return probabilities_of(model, rows)
     if not callable(model):
-        raise TypeError(f"model {name!r} must be a classifier or a function, as others are; got {model!r}")
+        raise TypeError(f"model {name!r} must be a function, or have predict_proba; got {model!r}")
     with suppress(Exception):  # whatever a function of one row does with several
         found = validation.numbers(f"what {name!r} returns", model(rows))
         if found.ndim == 2 and len(found) == len(rows):

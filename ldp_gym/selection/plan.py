@@ -30,7 +30,7 @@ class Plan:
         epsilon: its privacy level.
         delta: its delta; 0 for a pure channel.
         horizon: T that channel and learner are made for.
-        users: number of users to ask, with which at least 95% of surveys find a model within the tolerance.
+        users: number of users to ask, from which on 95% of the simulated surveys succeeded.
         learner_name: the learner that reads the messages.
         batch: number of users who answer under one public posterior.
         smoothing: share of the uniform distribution in every model.

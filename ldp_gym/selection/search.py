@@ -146,7 +146,7 @@ class _Search:
             from pandas import DataFrame
         games, notes = self._distinct(games)
         rows = [Row(*game, learner) for game in games for learner in learners]
-        found = self.play("screening", rows, self.users, self.runs, self.seed)
+        found = self.play("screening", rows, self.users, self.runs, self.seed) if rows else {}
         if not found:
             raise ValueError(f"{', '.join(learners)} can read none of these channels. {' '.join(notes)}")
         chosen, batches, plan = None, None, None
@@ -196,9 +196,12 @@ class _Search:
         notes: dict[str, list[str]] = {}
         for channel, epsilon in games:
             try:
-                law = self._law(make_scenario(self._rules((channel, epsilon), self.users)).channel)
+                made = make_scenario(self._rules((channel, epsilon), self.users)).channel
+                if made.epsilon == math.inf:
+                    raise IncompatibleChannelError("it has no privacy")
+                law = self._law(made)
             except IncompatibleChannelError as error:
-                notes[f"{channel} is left out: {error}"] = []
+                notes.setdefault(f"{channel} is left out: ", [str(error)])
                 continue
             first, _ = kept.setdefault((epsilon, law or channel), (channel, epsilon))
             if first != channel:

@@ -169,17 +169,15 @@ def test_channels_of_the_same_law_are_one_row():
     kept = set(zip(frame["channel"], frame["epsilon"], strict=True))
     assert {("subset-selection", 0.5), ("split", 0.5), ("adaptive-split", 0.5)} < kept
     assert ("subset-selection", 4.0) not in kept
-    settings = QUICK | {"channels": ["designed", "split"], "learners": ["bayes"]}
+    settings = QUICK | {"channels": ["designed", "split"], "epsilons": [2.0, 4.0]}
     chosen = select(probabilities=np.tile(wide, (99, 1, 1)), y=draw(99, wide[0]), **settings)
-    assert "designed is left out: " in said(chosen)
+    assert said(chosen).count("designed is left out: ") == 1
 
 
 def test_ties_over_eight_seeds_and_the_cost_of_batches_are_said():
     settings = {"channels": ["adaptive-split"], "learners": ["bayes"]}
     text = said(ask([CAUTIOUS, WRONG, [0.2, 0.7, 0.1]], draw(100), **settings))
-    waits = (
-        r"On this channel users wait for earlier answers. In batches of \d+ users, [\d,]+ users are needed."
-    )
+    waits = r"users wait for earlier answers. In batches of \d+ users, [\d,]+ users are needed."
     assert re.search(waits, text)
     assert "Best choice without waiting: none works." in text
     settings = {"learners": ["bayes", "centred-exp3"], "epsilons": [0.5, 2.0], "users": 120}
@@ -255,25 +253,27 @@ def test_duplicates_are_one_model_and_few_users_get_no_recommendation():
     two, private = ask([CAUTIOUS, WRONG], [0, 0]), ask([CAUTIOUS, WRONG], draw(40), epsilons=[0.01])
     assert two.recommended is two.plan is private.recommended is private.plan is None
     assert "No recommendation: 2 users say too little about others" in said(two)
-    assert "No recommendation: no choice is confirmed to succeed in 95% of surveys of 160" in said(private)
+    assert "No recommendation: no choice is confirmed to succeed in 95% of surveys." in said(private)
     alike = ask([[0.5, 0.25, 0.25], [0.5, 0.26, 0.24]], [0] * 40, tolerance=0.0)
-    assert "This log cannot tell 'a' from 'b'; nor could a larger one." in said(alike)
+    assert re.search(r"tell 'a' from 'b'; nor could a larger one\..* All users .* have label 0;", said(alike))
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"models": [Says(CAUTIOUS)]}, "two or more models that differ, got only 'Says 0'"),
-        ({"models": [Says(CAUTIOUS), 3]}, "'int 1' must be a classifier or a function"),
+        ({"models": [Says(CAUTIOUS), 3]}, "'int 1' must be a function, or have predict_proba"),
         ({"models": [Says(CAUTIOUS), Says([0.7, 0.3])]}, "'Says 1' must predict 3 rows of 3"),
         ({"models": None}, "needs models, X and y"),
         ({"X": None}, "X is needed"),
         ({"y": [0, 1, 9]}, "label 9 in row 2 is not among the classes"),
         ({"models": None, "X": None, "probabilities": np.ones((3, 2))}, r"shape \(n, K, M\), got \(3, 2\)"),
         ({"models": ["a"], "X": None, "probabilities": [[CAUTIOUS, WRONG]] * 3}, "as many names, got 1"),
+        ({"models": None, "X": None, "probabilities": np.ones((3, 2, 3))}, "'model 0' in row 0 sums to 3"),
         ({"models": None, "probabilities": pd.DataFrame({"p": [1.0] * 3})}, "named model:label, got"),
         ({"models": None, "probabilities": pd.DataFrame({"a:0": [1.0] * 3, "b:1": 1.0})}, "'a:1' is missing"),
         ({"channels": ["splt"]}, "split"),
+        ({"channels": ["identity"]}, "can read none of these channels. identity is left out: it has no priv"),
         ({"learners": ["byes"]}, "bayes"),
         ({"learners": ["helpers:Stepwise"]}, "a learner without weights"),
         ({"tolerance": -1.0}, "tolerance"),
