@@ -81,7 +81,7 @@ class Channel(ABC):
         if self.pure and self.delta != 0.0:
             raise ValueError(f"{name} is a pure channel: it takes delta=0 only, got {self.delta}")
         if not self.pure and self.delta == 0.0:
-            raise ValueError(f"{name} needs delta > 0, got 0; pass for example delta=1e-5")
+            raise ValueError(f"{name} needs delta > 0, got 0: pass delta=1e-5, say, or --rule delta=1e-5")
         labels, hypotheses = self.most_labels or self.num_labels, self.most_hypotheses or self.num_hypotheses
         if self.num_labels > labels or self.num_hypotheses > hypotheses:
             raise ValueError(

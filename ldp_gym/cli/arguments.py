@@ -20,10 +20,7 @@ from ldp_gym.core.errors import printable
 from ldp_gym.core.registry import PACKAGES
 from ldp_gym.engine.rules import Rules
 
-_RULE = (
-    "A rule of the game, name=value, with data as module:object; an option of its channel is "
-    "channel_kwargs.name=value. Repeatable."
-)
+_RULE = "Rule of the game, name=value (data: module:object; option: channel_kwargs.name=value); repeatable."
 _CLASS = "A name, module:object, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'."
 _TRUST = "Run code that a trained model's files or stored results name."
 

@@ -39,19 +39,15 @@ def audit_command(
     rule: arguments.RuleOption = None,
     contexts: Annotated[int, Option(metavar="N", help="Number of random contexts, where they matter.")] = 16,
     trials: Annotated[float, Option(metavar="N", help=_TRIALS)] = 0,
-    num_labels: Annotated[
-        int | None, Option(metavar="M", help="Number of labels; a function needs it.")
-    ] = None,
+    num_labels: Annotated[int | None, Option(metavar="M", help="Number of labels, for a function.")] = None,
     confidence: Annotated[float, Option(metavar="P", help="Confidence of the black-box audit.")] = 0.99,
 ) -> None:
-    """Audit a channel's promise on a class, or a function's.
+    """Audit the privacy of a channel on a class, or of a function.
 
-    Exit status 1 if the promise is broken, 2 for a wrong call. The certificate is
-    for the worst of the contexts audited, and for the uniform public posterior if
-    the channel is adaptive. A module:Class is held to its contract first: its
-    messages must follow its density. A black-box audit can show that a promise is
-    broken, never that it holds. The line about floats does not change the status:
-    the promise is about real arithmetic.
+    Exit status 1 if the promise is broken, 2 for a wrong call. The certificate is for the worst of the
+    contexts audited, and for the uniform public posterior if the channel is adaptive. A module:Class is held
+    to its contract first: its messages must follow its density. A black-box audit can show that a promise is
+    broken, never that it holds. The line about floats does not change the status.
     """
     console = Console()
     allow_local_imports()

@@ -56,7 +56,7 @@ def _track(learner: str) -> str:
     if LEARNERS.package_of(learner) not in PACKAGES:
         return "of other packages"
     uses = "use" if track_of(LEARNERS[learner]) == "informed" else "do not use"
-    return f"that {uses} the channel's likelihood"
+    return f"that {uses} the channel's likelihood or loss estimates"
 
 
 def _subject(channel: str) -> str:
