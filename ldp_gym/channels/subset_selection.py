@@ -30,8 +30,7 @@ class SubsetChannel(EvenChannel):
     @property
     def size(self) -> int:
         """Number w of names in a set: ``N / (e^eps + 1)``, rounded."""
-        share = self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))
-        return min(max(1, round(share)), self.num_names - 1)
+        return max(1, round(self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))))
 
     @property
     def holding(self) -> float:
