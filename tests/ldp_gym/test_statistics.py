@@ -212,7 +212,7 @@ def test_a_score_is_a_share_of_bayes_gain_on_the_same_episodes():
     assert statistics.score_totals(uniform, totals, np.add(uniform, [1, -2, 2, -2])) is None
 
 
-@pytest.mark.parametrize(("hits", "count"), [(0, 10), (3, 10), (10, 10)])
+@pytest.mark.parametrize(("hits", "count"), [(0, 10), (1, 10), (3, 10), (9, 10), (10, 10)])
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
 def test_the_exact_interval_of_a_share(hits, count, confidence):
     """At its ends, as many hits or more (or fewer) have half of the error's probability."""

@@ -13,7 +13,7 @@ import ldp_agents
 import ldp_gym
 from ldp_agents import Thompson
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
-from ldp_gym.privacy.misfit import ERROR_RATE, _log_gains, find_misfit
+from ldp_gym.privacy.misfit import _CHECKED_TABLES, ERROR_RATE, _goodness_of_fit, _log_gains, find_misfit
 from ldp_gym.testing import check_channel, check_learner, check_truth
 
 
@@ -53,16 +53,10 @@ def share_generators(reset, self, batch_shape=(), generators=None):
             changed("play", lambda play, self, c, m, *more: play(self, c, m[:, ::-1], *more)),
             "play\\(\\) to predict as",
         ),
-        (
-            changed("_predict", lambda own, *given: 2 * own(*given) - 1, ldp_agents.Uniform),
-            "no negative prob",
-        ),
+        (changed("_predict", lambda own, *given: 2 * own(*given) - 1, ldp_agents.Uniform), "no negative"),
         (Single, r"per game, here of shape \(3, 5\) \(games, M\), got \(5,\)"),
         (changed("restart", lambda *given: None), "restart\\(\\) to forget"),
-        (
-            changed("reset", lambda reset, *given, **_: reset(*given), Thompson),
-            "same predictions after reset",
-        ),
+        (changed("reset", lambda reset, *given, **_: reset(*given), Thompson), "same predictions"),
         (changed("reset", share_generators, Thompson), "alone and in a"),
         (changed("act", lambda *given: np.full(5, 1 / 5)), "act\\(\\) to predict as stepping does"),
     ],
@@ -142,11 +136,8 @@ def test_a_truth_is_checked_on_a_class_of_its_size():
 
 
 def test_messages_outside_of_the_space_or_of_density_zero_are_reported():
-    reasons = {
-        broken.TooFar: "expected messages in Box",
-        broken.Denied: "a positive density of every message",
-    }
-    for kind, reason in {**reasons, broken.Nameless: "NaN"}.items():
+    reasons = ("expected messages in Box", "a positive density of every message", "NaN")
+    for kind, reason in zip((broken.TooFar, broken.Denied, broken.Nameless), reasons, strict=True):
         with pytest.raises(AssertionError, match=reason):
             check_channel(kind(3, 5, 50, epsilon=0.1), samples=5_000)
 
@@ -156,6 +147,14 @@ def test_check_channel_says_so_at_the_default_effort():
     for channel in (broken.FlatReal(3, 5, 50, epsilon=0.5), quiet):
         with pytest.raises(AssertionError, match="expected messages that follow log_density: "):
             check_channel(channel)
+
+
+def test_a_message_is_sent_too_often_from_the_exact_binomial_count_on():
+    """1,000 messages of one label, two declared as equal: tables, sides and cells share the error."""
+    first = 1 + int(binom.isf(ERROR_RATE / (2 * len(_CHECKED_TABLES) * 2), 1000, 0.5))
+    for count, said in ((first - 1, "None"), (first, f"label 7 sent [0] {first} times out of 1000; ")):
+        sent, one = np.repeat([0, 1], [count, 1000 - count]), np.zeros(1000, dtype=int)
+        assert said in str(_goodness_of_fit(np.arange(2), np.full((2, 1), 0.5), sent, one, np.array([7])))
 
 
 def test_the_error_rate_is_at_most_the_stated_one():

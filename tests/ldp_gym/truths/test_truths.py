@@ -239,6 +239,7 @@ def replay(**options):
         (named("switching", num_switches=20), "below the horizon 20"),
         (replay(labels=LOGGED[:-1]), "49 labels and 50 contexts"),
         (replay(labels=np.where(np.arange(ROWS) == 7, 9, LOGGED)), "must lie in 0..4, got 9 in row 7"),
+        (replay(labels=np.where(np.arange(ROWS) == 7, 0.5, LOGGED)), "must be indices in 0..4, got "),
         (replay(labels=["cat"] * ROWS), "names of labels go with a class of fitted classifiers"),
         (replay(contexts=CONTEXTS[:, :1]), r"shape \(n, d\) with d = 2, got \(50, 1\)"),
         ({**replay(), "horizon": 51}, "horizon=51 is more than the 50 rounds"),
