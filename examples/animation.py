@@ -98,16 +98,11 @@ def draw(episodes: dict[str, Episode], users: int, arguments: argparse.Namespace
     for channel, episode in episodes.items():
         colour = QUESTIONS[channel][1]
         risk.plot(np.arange(1, users + 2), episode.losses[: users + 1], color=colour, linewidth=2)
-        place = (users + 1, episode.losses[users])
-        risk.annotate(
-            f"{place[1]:.0f}",
-            place,
-            (4, -1),
-            textcoords="offset points",
-            color=colour,
-            size=11,
-            weight="bold",
-        )
+        if np.ptp([other.losses[users] for other in episodes.values()]) > 0.06 * most:  # else they overlap
+            place, words = (users + 1, episode.losses[users]), {"size": 11, "weight": "bold"}
+            risk.annotate(
+                f"{place[1]:.0f}", place, (4, -1), textcoords="offset points", color=colour, **words
+            )
     risk.set(xlim=(0, 1.18 * arguments.users), ylim=(0, most), xticks=[0, arguments.users])
     risk.tick_params(labelsize=8)
     risk.set_title("total KL loss (nats)", size=8, loc="left", pad=3)
