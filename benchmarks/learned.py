@@ -1,4 +1,4 @@
-"""The tables of docs/measurements.md: `amortized` against the exact posterior, on the same episodes.
+"""The tables of docs/measured-learners.md: `amortized` against the exact posterior, on the same episodes.
 
 python benchmarks/learned.py --out ldp-gym-results/learned              # trains, then measures
 python benchmarks/learned.py --tables channels --shipped half-space     # the model that ships, on a channel
