@@ -7,7 +7,7 @@ questions, each over several Dirichlet(0.3) classes:
    ``p_hat = (1/n) sum_t p_hat_t``: by convexity its total variation (TV) from the truth is at most the
    average of the rounds' (Section 6).
 2. How many users does it take to pick a hypothesis within TV 0.1 of a truth that is a member, on average?
-3. What does a pick lose against OPT, the TV of the best hypothesis, if the truth is no member?
+3. What does a pick lose against OPT, the TV of the best hypothesis, if the truth is outside the class?
 
 For 2 and 3, learners of the game pick the hypothesis of the largest last weight. They are compared with
 methods that answer only the batch question. Two are from Gopi, Kamath, Kulkarni, Nikolov, Wu and Zhang,

@@ -23,7 +23,7 @@ _TIE = 1e-9
 
 
 class Bayes(ExponentialWeights):
-    """The exact posterior mean: the best there is where the truth is a member of the class.
+    """The exact posterior mean: the least risk on average over truths in the class.
 
     It reads any channel. Under a truth drawn from its prior, and contexts that depend on it only through the
     public transcript, no learner on the same channel has a smaller expected risk. For a truth outside the

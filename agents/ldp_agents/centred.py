@@ -45,7 +45,7 @@ class CentredEXP3(SmoothedLearner):
 
 
 class Unbiased(CentredEXP3):
-    """EXP3 on unbiased losses of labels: it finds the least log-loss even where no hypothesis is right.
+    """EXP3 on unbiased losses of labels: its estimates need no hypothesis that is right.
 
     As ``centred-exp3``, on unbiased estimates of the clipped log-loss of labels
     (:meth:`ldp_gym.Channel.unbiased_losses`), which are noisier, and which not every channel has.
