@@ -27,7 +27,7 @@ def on_files(files: Any, config: Any) -> Any:
             if png := output.get("data", {}).get("image/png"):
                 name = f"pictures/tour-{len(pictures) + 1}.png"
                 pictures[name] = base64.b64decode(png)
-                lines.append(f"![Picture drawn by the code above]({name}){{ .paper }}")
+                lines.append(f"![Picture drawn by the code above]({name})")
     files.append(File.generated(config, "tour.md", content="\n\n".join(lines)))
     for name, content in pictures.items():
         files.append(File.generated(config, name, content=content))
