@@ -60,12 +60,7 @@ def mixture_loss(weights: FloatArray, candidates: FloatArray, negentropies: Floa
 
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:
-    """``|p - q|_TV = sum_y max(p[y] - q[y], 0)`` along the last axis.
-
-    Example:
-        >>> float(tv(np.array([0.5, 0.5]), np.array([0.25, 0.75])))
-        0.25
-    """
+    """``|p - q|_TV = sum_y max(p[y] - q[y], 0)`` along the last axis."""
     excess = np.subtract(p, q)
     np.maximum(excess, ZERO, out=excess)
     return row_sums(excess)

@@ -14,15 +14,7 @@ class MissingExtraError(ImportError, DependencyNotInstalled):
 
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
-    """Turn a failed import into a MissingExtraError that names the extra to install.
-
-    Example:
-        >>> with extra("rl", "training"):
-        ...     import no_such_package
-        Traceback (most recent call last):
-        ...
-        ldp_gym.core.errors.MissingExtraError: training needs no_such_package: pip install 'ldp-gym[rl]'
-    """
+    """Turn a failed import into a MissingExtraError that names the extra to install."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -84,12 +76,7 @@ def summarize(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text with control characters and lone surrogates spelled out, new lines and tabs aside.
-
-    Example:
-        >>> print(printable("a" + chr(27) + "[2J"))
-        a\x1b[2J
-    """
+    """Text with control characters and lone surrogates spelled out, new lines and tabs aside."""
     return "".join(
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in text

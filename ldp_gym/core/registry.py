@@ -205,12 +205,7 @@ def import_object(address: str, kind: str) -> Any:
 
 
 def is_address(value: object) -> bool:
-    """Tell if a value has the form ``"module:object"``.
-
-    Example:
-        >>> is_address("package.module:rows"), is_address("replay"), is_address("a: b"), is_address([1, 2])
-        (True, False, False, False)
-    """
+    """Tell if a value has the form ``"module:object"``; ``"a: b"`` has not."""
     if not isinstance(value, str):
         return False
     module, colon, attribute = value.partition(":")
@@ -239,12 +234,7 @@ def resolve(value: Any, kind: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as JSON has it: arrays as lists and NumPy's numbers as Python's, in dicts and lists too.
-
-    Example:
-        >>> plain({"hypotheses": np.eye(2), "horizon": np.int64(3)})
-        {'hypotheses': [[1.0, 0.0], [0.0, 1.0]], 'horizon': 3}
-    """
+    """``value`` as JSON has it: arrays as lists and NumPy's numbers as Python's, in dicts and lists too."""
     if isinstance(value, np.ndarray):
         return value.tolist() if value.size <= _MOST_LISTED else value
     if isinstance(value, np.generic):

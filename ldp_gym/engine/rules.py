@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import json
 import math
+import pickle
 import re
 import textwrap
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
-from ldp_gym.core.registry import plain
+from ldp_gym.core.registry import plain, read_signature
 from ldp_gym.natures.base import Nature
 from ldp_gym.truths.base import TRUTHS, Truth
 
@@ -239,7 +240,11 @@ def canonical(value: Any) -> str:
 
 
 def describe_object(value: Any) -> Any:
-    """An array, class or object as JSON: shape and hash, address, or address and constructor's options."""
+    """An array, class or object as JSON: shape and hash, address, or class with its options or a hash.
+
+    An object that does not keep all of its constructor's options under their names, or is fitted to data, is
+    known by the hash of its pickle.
+    """
     if hasattr(value, "__array__"):
         array = np.asarray(value)
         content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
@@ -248,10 +253,12 @@ def describe_object(value: Any) -> Any:
         if "<" in value.__qualname__:
             raise TypeError(f"{value!r} has no name: put it into a module, and give it as 'module:object'")
         return f"{value.__module__}:{value.__qualname__}"
-    makers = [vars(cls)["__init__"] for cls in type(value).__mro__[:-1] if "__init__" in vars(cls)]
-    names = sorted({name for maker in makers for name in inspect.signature(maker).parameters})
-    options = {name: plain(getattr(value, name)) for name in names if hasattr(value, name)}
-    return {"class": describe_object(type(value)), "options": options}
+    names = sorted(read_signature(type(value))[0])
+    if names and all(hasattr(value, name) for name in names) and not hasattr(value, "predict_proba"):
+        state: Any = {name: plain(getattr(value, name)) for name in names}
+    else:
+        state = hashlib.sha256(pickle.dumps(value)).hexdigest()
+    return {"class": describe_object(type(value)), "state": state}
 
 
 def _same(value: object, default: object) -> bool:

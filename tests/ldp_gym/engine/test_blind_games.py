@@ -7,8 +7,6 @@ import pytest
 from helpers import HARD
 
 import ldp_gym
-from ldp_gym import bench
-from ldp_gym.bench.suites import YourGame
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.scenario import Scenario
 
@@ -53,13 +51,3 @@ def test_other_games_have_no_warning():
         for game in games:
             warn_of_blind_pairs(game)
     assert not caught
-
-
-def test_the_benchmark_warns_once_of_each_game(tmp_path):
-    game = YourGame({"hypotheses": HARD, "horizon": 30, "epsilon": [1.0]})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        bench.run(game, learners=["bayes", "uniform"], channels=["split"], episodes=2, jobs=1, out=tmp_path)
-    said = [str(w.message) for w in caught if w.category is ldp_gym.BlindChannelWarning]
-    assert len(said) == len(set(said))
-    assert any(text.startswith("Split(") for text in said)

