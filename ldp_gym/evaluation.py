@@ -449,7 +449,8 @@ class Recording:
 
 def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArray:
     """The learner's predictions ``(B, n, M)``, checked as the environment would check them."""
-    predictions = play_block(learner, tape.candidates, tape.messages, tape.log_likelihoods)
+    played = play_block(learner, tape.candidates, tape.messages, tape.log_likelihoods)
+    predictions = validation.numbers("what play() returns", played)
     shape = (*tape.labels.shape, tape.candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(f"predictions of a block must have shape {shape} (B, n, M), got {predictions.shape}")

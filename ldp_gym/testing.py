@@ -58,11 +58,13 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     shape, dim = (hypotheses.num_hypotheses, hypotheses.num_labels), hypotheses.context_dim
     _require(min(shape) >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
-    candidates = hypotheses(contexts)
+    given, candidates = contexts.copy(), hypotheses(contexts)
     _require_array("candidates", candidates, shape if hypotheses.constant else (2, 3, *shape))
-    _require(candidates.dtype == np.float64, f"float64 candidates, got {candidates.dtype}")
     _require_distributions("rows", candidates)
+    before, _ = candidates.copy(), hypotheses(-contexts)
+    _require(np.array_equal(candidates, before), "a new array of candidates from every call")
     _require(np.array_equal(candidates, hypotheses(contexts)), "the same candidates when asked twice")
+    _require(np.array_equal(contexts, given), "the contexts left as they were")
     alone, batched = hypotheses(contexts[1, 2]), candidates if hypotheses.constant else candidates[1, 2]
     _require_array("candidates of one context", alone, shape)
     _require_close(alone, batched, "the same candidates alone and in a batch", absolute=1e-15)
@@ -82,7 +84,7 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
     prepared = nature.prepare(hypotheses, partial(MessageInformation, channel))
 
     def play(games: slice, length: int) -> FloatArray:
-        previous, parts = np.zeros((len(range(*games.indices(batch))), dim)), []
+        previous, parts, copies = np.zeros((len(uniforms[games]), dim)), [], []
         for start in range(0, rounds, length):
             numbers = uniforms[games, start : start + length]
             indices = np.broadcast_to(np.arange(start, start + numbers.shape[1]), numbers.shape[:2])
@@ -94,6 +96,8 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
             _require_array("contexts", part, (*numbers.shape[:2], dim))
             previous = part[:, -1]
             parts.append(part)
+            copies.append(part.copy())
+        _require(np.array_equal(parts, copies), "a new array of contexts from every call")
         return np.concatenate(parts, axis=1)
 
     one_by_one = play(slice(None), 1)
@@ -132,14 +136,17 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
         now = uniforms[games, part], indices, contexts[games, part], candidates[games, part]
         return TruthView(episode, *now)
 
+    def distributions(view: TruthView, expected: str) -> FloatArray:
+        try:
+            return truth.distributions(view)
+        except Exception as error:  # whatever a truth raises
+            raise AssertionError(f"expected {expected}, got {summarize(error)}") from error
+
     everything = view(slice(None), slice(None))
-    try:
-        at_once = truth.distributions(everything)
-    except Exception as error:  # whatever a truth for another class raises
-        made_for = f"distributions for {hypotheses!r} (pass the class that the truth was made for)"
-        raise AssertionError(f"expected {made_for}, got {summarize(error)}") from error
-    _require_array("distributions", at_once, (batch, rounds, shape[-1]), (batch, 1, shape[-1]))
-    at_once = np.broadcast_to(at_once, (batch, rounds, shape[-1]))
+    made_for = f"distributions for {hypotheses!r} (pass the class that the truth was made for)"
+    found = distributions(everything, made_for)
+    _require_array("distributions", found, (batch, rounds, shape[-1]), (batch, 1, shape[-1]))
+    at_once = np.broadcast_to(found, (batch, rounds, shape[-1])).copy()
     _require_distributions("distributions", at_once)
     members = np.broadcast_to(truth.members(everything), shape[:2])
     _require((members < shape[2]).all(), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
@@ -147,14 +154,15 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     named = pick(candidates, np.maximum(members, 0))
     _require_close(at_once[is_member], named[is_member], "the distribution of the member that is named")
     if not truth.needs_contexts:
-        blind = truth.distributions(replace(everything, contexts=None))
-        _require_close(blind, at_once, "needs_contexts where the contexts matter")
+        needs = "needs_contexts = True where the contexts matter"
+        _require_close(distributions(replace(everything, contexts=None), needs), at_once, needs)
     if truth.constant:
         still = truth.distributions(replace(everything, candidates=candidates[:, :1]))
         _require_close(still, still[:, :1], "constant = False where rounds or contexts matter")
     for game, t in np.ndindex(batch, rounds):
         alone = truth.distributions(view(slice(game, game + 1), slice(t, t + 1)))[0, 0]
         _require_close(alone, at_once[game, t], "the same distribution alone and in a batch")
+    _require_close(found, at_once, "a new array of distributions from every call")
 
 
 def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:
@@ -182,7 +190,8 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     drawn = labels, pair[which], uniforms, posterior
     before = [None if array is None else array.copy() for array in drawn]
     messages = channel.encode(*drawn)
-    _require_array("messages", messages, (4, 5, *channel.message_shape))
+    _require_array("messages", messages, (4, 5, *channel.message_shape), floats=False)
+    sent = messages.copy()
     for message in messages.reshape(-1, *channel.message_shape):
         fits = channel.message_space.contains(message)
         _require(fits, f"messages in {channel.message_space}, got {message!r} of type {messages.dtype}")
@@ -215,8 +224,9 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     _require_close(log_likelihood, by_hand, "log_likelihood equal to log sum_y f_k[y] q(z | y)", 1e-9, 1e-9)
     misfit = find_misfit(channel, samples, seed)
     _require(misfit is None, str(misfit))
+    _require(np.array_equal(messages, sent), "a new array of messages from every call")
     again = channel.encode(*drawn)
-    _require(np.array_equal(again, messages), "the same message from the same label and uniforms, later on")
+    _require(np.array_equal(again, sent), "the same message from the same label and uniforms, later on")
 
 
 def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> None:
@@ -266,7 +276,6 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
             return build_learner(make_learner, scenario.game)
 
     made = new_learner()
-    _require(isinstance(made, LearnerProtocol), f"a learner, with reset, predict and update; got {made!r}")
     together = predict_stepwise(made, list(range(batch)))
     _require_distributions("predictions", together, tolerance=1e-6)
     again = predict_stepwise(made, list(range(batch)))
@@ -282,6 +291,7 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
             told = None if tape.log_likelihoods is None else tape.log_likelihoods[:, part]
             predictions.append(made.play(candidates, tape.messages[:, part], told))  # type: ignore[attr-defined]
         from_tape = np.concatenate(predictions, axis=1)
+        _require(from_tape.shape == together.shape, f"play() to give (B, n, M), got {from_tape.shape}")
         _require_close(from_tape, together, "play() to predict as stepping does", *_OF_PREDICTIONS)
     if hasattr(made, "act") and not getattr(made, "randomized", False):
         _check_acting(made, scenario, tape, together)
@@ -326,11 +336,12 @@ def _require_close(
     _require(np.allclose(found, expected, rtol=relative, atol=absolute), what)
 
 
-def _require_array(what: str, array: object, *shapes: tuple[int, ...]) -> None:
-    """Require an array of one of these shapes; the error names the first."""
+def _require_array(what: str, array: object, *shapes: tuple[int, ...], floats: bool = True) -> None:
+    """Require an array of one of these shapes, of float64 unless told otherwise; errors name the first."""
     if not isinstance(array, np.ndarray):
         raise AssertionError(f"expected an array of {what}, got {type(array).__name__}")
     _require(array.shape in shapes, f"{what} of shape {shapes[0]}, got {array.shape}")
+    _require(array.dtype == np.float64 or not floats, f"float64 {what}, got {array.dtype}")
 
 
 def _require_distributions(what: str, rows: FloatArray, tolerance: float = 1e-9) -> None:

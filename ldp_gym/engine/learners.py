@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, at_round
 from ldp_gym.core.registry import Registry
 from ldp_gym.core.validation import describe
@@ -183,7 +184,8 @@ def play_stepwise(learner: LearnerProtocol, candidates: FloatArray, messages: Me
 
 def predict_checked(learner: LearnerProtocol, candidates: FloatArray, games: int) -> FloatArray:
     """Copy of a learner's predictions ``(games, M)``: a learner may use one buffer for all rounds."""
-    predictions, shape = np.array(learner.predict(candidates)), (games, candidates.shape[-1])
+    given = validation.numbers("what predict() returns", learner.predict(candidates))
+    predictions, shape = given.copy(), (games, candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(
             f"{type(learner).__name__}.predict() must return a prediction per game, here of shape "

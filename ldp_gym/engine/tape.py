@@ -143,7 +143,7 @@ class Episodes:
         """Check a block's messages if the channel is the user's: points of its space, and no NaN."""
         channel = self.scenario.channel
         if not is_builtin(type(channel)):
-            _check_shape(channel, "messages", messages, (*shape, *channel.message_shape))
+            _check_array(channel, "messages", messages, (*shape, *channel.message_shape))
             if channel.check_messages(messages) is not messages:
                 raise ValueError(f"{channel!r} must give messages of integers, got {messages.dtype}")
 
@@ -171,24 +171,25 @@ class Episodes:
         return laws
 
     def _check_candidates(self, candidates: FloatArray, shape: tuple[int, ...]) -> None:
-        """Check the candidates of a block, and the rows of the first round: the class may be the user's."""
+        """Check a block's candidates; of a class of ours, only the rows of the first round."""
         hypotheses = self.scenario.hypotheses
         expected: tuple[int, ...] = (hypotheses.num_hypotheses, hypotheses.num_labels)
         if not hypotheses.constant:
             expected = (*shape, *expected)
         elif self.scenario.redraws:
             expected = (len(self.starts), 1, *expected)
-        _check_shape(hypotheses, "candidates", candidates, expected)
-        if self._round == 0:
-            first = candidates if candidates.ndim == 2 else candidates[:, 0]
-            _check_rows(hypotheses, "candidates", first, lambda row: f"hypothesis {row[-1]}")
+        _check_array(hypotheses, "candidates", candidates, expected)
+        ours = is_builtin(type(hypotheses))
+        if self._round == 0 or not ours:
+            rows = candidates[:, 0] if ours and candidates.ndim > 2 else candidates
+            _check_rows(hypotheses, "candidates", rows, lambda row: f"hypothesis {row[-1]}")
 
     def _check_distributions(self, distributions: Any, shape: tuple[int, ...]) -> None:
         """Check a block's distributions: the truth may be the user's."""
         truth, num_labels = self.scenario.truth, self.scenario.hypotheses.num_labels
         short = getattr(distributions, "shape", None) == (shape[0], 1, num_labels)
         expected = (shape[0], 1 if short else shape[1], num_labels)
-        _check_shape(truth, "distributions", distributions, expected)
+        _check_array(truth, "distributions", distributions, expected)
         first = self._round
         _check_rows(truth, "distributions", distributions, lambda row: f"round {first + row[-1]}")
         if "distributions" in self.scenario.constant_fields and (distributions != distributions[:, :1]).any():
@@ -232,7 +233,7 @@ class Episodes:
                 episode=self._truth if nature is self.scenario.truth.nature else None,
             )
         )
-        _check_shape(nature, "contexts", contexts, (*shape, nature.context_dim))
+        _check_array(nature, "contexts", contexts, (*shape, nature.context_dim))
         if not np.isfinite(contexts).all():
             raise ValueError(f"{nature!r} must give finite contexts, got {contexts!r}")
         self._context = contexts[:, -1]
@@ -254,10 +255,12 @@ class ClassPerEpisode:
         return candidates
 
 
-def _check_shape(source: object, what: str, rows: object, shape: tuple[int, ...]) -> None:
-    found = getattr(rows, "shape", f"an object of type {type(rows).__name__}")
-    if found != shape:
-        raise ValueError(f"{source!r} must give {what} as an array of shape {shape}, got {found}")
+def _check_array(source: object, what: str, array: Any, shape: tuple[int, ...]) -> None:
+    """Check an array of floats, or of messages."""
+    kind, found = getattr(getattr(array, "dtype", None), "kind", ""), getattr(array, "shape", None)
+    if found != shape or kind not in ("iuf" if what == "messages" else "f"):
+        got = type(array).__name__ if found is None else f"{array.dtype} of shape {found}"
+        raise ValueError(f"{source!r} must give {what} as an array of floats, of shape {shape}, got {got}")
 
 
 def _check_rows(source: object, what: str, rows: FloatArray, name_row: Callable[[list[int]], str]) -> None:

@@ -51,7 +51,8 @@ def check_size(num_hypotheses: object, num_labels: object) -> tuple[int, int]:
     """K and M as ints, small enough for a table in memory."""
     hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     labels = validation.whole("num_labels (M)", num_labels, least=2)
-    validation.fits_memory("num_hypotheses", hypotheses, labels, "the candidates")
+    (each, _), (count, name) = sorted([(hypotheses, "num_hypotheses"), (labels, "num_labels")])
+    validation.fits_memory(name, count, each, "the candidates")
     return hypotheses, labels
 
 

@@ -1,6 +1,7 @@
 """The contract checks say what broke."""
 
 import math
+from copy import copy
 
 import broken_channels as broken
 import gymnasium as gym
@@ -13,8 +14,9 @@ import ldp_agents
 import ldp_gym
 from ldp_agents import Thompson
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
+from ldp_gym.hypotheses import SoftmaxLinear
 from ldp_gym.privacy.misfit import _CHECKED_TABLES, ERROR_RATE, _goodness_of_fit, _log_gains, find_misfit
-from ldp_gym.testing import check_channel, check_learner, check_truth
+from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
 
 
 def test_check_channel_catches_a_channel_that_remembers():
@@ -127,6 +129,27 @@ def test_messages_that_are_not_points_of_the_space_end_the_game(kind, change):
     env = gym.make("LDPDist-v0", **rules)
     with pytest.raises(ValueError, match="SendingRandomized|SendingLaplace"):
         env.reset(seed=0), env.step(np.full(5, 0.2))
+
+
+def test_a_part_that_hands_out_one_buffer_or_single_precision_is_reported():
+    buffers = {name: np.empty(10**5, dtype=name) for name in ("float64", "int64")}
+
+    def reuse(found):
+        np.copyto(kept := buffers[found.dtype.name][: found.size].reshape(found.shape), found)
+        return kept
+
+    for check, part, method in (
+        (check_hypotheses, SoftmaxLinear(4, 5, 2), "__call__"),
+        (check_nature, ldp_gym.NATURES["cycle"](2), "contexts"),
+        (check_truth, ldp_gym.TRUTHS["switching"](4, 6), "distributions"),
+        (check_channel, RandomizedResponse(4, 5, 12), "encode"),
+    ):
+        for change, said in ((reuse, "a new array|the same"), (np.float32, "float64|messages in Discrete")):
+            changed_part, own = copy(part), getattr(type(part), method)
+            called = {method: lambda *given, own=own, change=change: change(own(*given))}
+            changed_part.__class__ = type("Changed", (type(part),), called)
+            with pytest.raises(AssertionError, match=said):
+                check(changed_part)
 
 
 def test_a_truth_is_checked_on_a_class_of_its_size():

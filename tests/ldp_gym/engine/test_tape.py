@@ -23,7 +23,7 @@ class Careless(ldp_gym.HypothesisClass):
     def __call__(self, contexts):
         if self.candidates is None:
             return [[0.5, 0.5, 0.0]] * 2
-        return np.broadcast_to(self.candidates, (*contexts.shape[:-1], *self.candidates.shape))
+        return np.broadcast_to(self.candidates, (*contexts.shape[:-1], *self.candidates.shape[-2:]))
 
 
 class Lost(ldp_gym.Nature):
@@ -40,8 +40,9 @@ class Lost(ldp_gym.Nature):
 def test_a_class_that_gives_no_distributions_is_named():
     for candidates, message in (
         ([[0.5, 0.5, 0.1], [1, 0, 0]], r"Careless\(K=2, M=3, d=1\) gives wrong.*hypothesis 0 sums to 1.1"),
-        ([[1, 0]] * 3, r"candidates as an array of shape \(1, 5, 2, 3\), got \(1, 5, 3, 2\)"),
-        (None, "must give candidates as an array of shape"),
+        ([[1, 0]] * 3, r"floats, of shape \(1, 5, 2, 3\), got int64 of shape \(1, 5, 3, 2\)"),
+        (None, "must give candidates as an array of floats"),
+        ([[[1, 0.0, 0]] * 2] * 4 + [[[0.5, 0, 0]] * 2], "hypothesis 0 sums to 0.5"),
     ):
         with pytest.raises(ValueError, match=message):
             ldp_gym.LDPDistEnv(hypotheses=Careless(candidates), horizon=5).reset(seed=0)
