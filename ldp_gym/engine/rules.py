@@ -253,7 +253,8 @@ def describe_object(value: Any) -> Any:
         if "<" in value.__qualname__:
             raise TypeError(f"{value!r} has no name: put it into a module, and give it as 'module:object'")
         return f"{value.__module__}:{value.__qualname__}"
-    names = sorted(read_signature(type(value))[0])
+    kind: Any = type(value)
+    names = sorted(read_signature(kind)[0])
     if names and all(hasattr(value, name) for name in names) and not hasattr(value, "predict_proba"):
         state: Any = {name: plain(getattr(value, name)) for name in names}
     else:
