@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import signal
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -123,6 +124,24 @@ def test_the_same_seed_trains_the_same_model_at_a_rate_that_falls_to_zero(tmp_pa
     other = train_agent(TINY, tmp_path / "b", scores=1, episodes=2)
     for name, array in one.parameters.items():
         np.testing.assert_allclose(array, other.parameters[name], rtol=1e-5, atol=1e-7)
+
+
+def test_scores_do_not_change_the_training(tmp_path):
+    ppo = Config("ppo", EASY, 4_096, settings={"n_steps": 32})
+    made = [train_agent(ppo, tmp_path / str(scores), scores=scores, episodes=2) for scores in (1, 2)]
+    one, other = (ldp_gym.evaluate(each, EASY, episodes=3).kl for each in made)
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("algorithm", "setting"), [("ppo", "n_steps=32"), ("amortized", "cells=100000")])
+def test_a_stopped_run_leaves_the_model_of_its_last_score(algorithm, setting, tmp_path, monkeypatch):
+    monkeypatch.setattr(training._Recorder, "score", lambda *_: signal.raise_signal(signal.SIGINT))
+    given = ["--hypotheses", "disjoint", "--channel", "split", "--horizon", "40", "--setting", setting]
+    code, output = run("train", algorithm, *given, "--steps", "6000", "--out", tmp_path)
+    assert code == 130
+    assert f"Stopped. {tmp_path} holds the model of the last score" in output
+    load(tmp_path, trust=True)(Scenario(hypotheses="disjoint", channel="split", horizon=40).game)
+    assert 0 < json.loads((tmp_path / "model.json").read_text())["config"]["steps"] < 6_000
 
 
 def test_the_command_trains(tmp_path):

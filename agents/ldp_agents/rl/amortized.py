@@ -8,7 +8,7 @@ whole episodes: log-weights are running sums of learned log-likelihoods. Every b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -93,7 +93,7 @@ def fit_amortized(config: Config, settings: AmortizedSettings, progress: Progres
     steps = 0
 
     def make_model() -> Model:
-        return Model(net.numpy(), DRAWN_GAMES, config.card(settings))
+        return Model(net.numpy(), DRAWN_GAMES, replace(config, steps=steps).card(settings))
 
     while steps < config.steps:
         for group in optimizer.param_groups:
@@ -105,7 +105,7 @@ def fit_amortized(config: Config, settings: AmortizedSettings, progress: Progres
         torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
         optimizer.step()
         steps += batch.num_rounds
-        progress(steps, lambda game: make_model()(game))
+        progress(steps, make_model)
     return make_model()
 
 

@@ -23,10 +23,10 @@ def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:
     Args:
         policy: a trained algorithm of stable-baselines3, which plays its mean action, or a function from
             observations ``(n, 2 K + 1)`` to contrasts ``(n, K)``.
-        env: the environment of LDPAsk-v0 that the policy plays.
+        env: the environment of LDPAsk-v0 that the policy plays, or an SB3 ``VecEnv`` of it.
         progress: the t / T that the policy is shown, as a channel does not know the round.
     """
-    channel = game_of(env).channel
+    channel = (env.get_attr("game")[0] if hasattr(env, "env_is_wrapped") else game_of(env)).channel
     if not isinstance(channel, AskedBit):
         raise TypeError(f"env must be an environment of LDPAsk-v0, got one with the channel {channel!r}")
     if not callable(policy) and not callable(getattr(policy, "predict", None)):

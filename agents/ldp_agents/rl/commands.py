@@ -50,6 +50,9 @@ def train(
         rounds = steps or training.algorithm_of(algorithm).steps
         config = training.Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
         training.train_agent(config, directory, console=console)
+    except KeyboardInterrupt:
+        console.print(Text(f"Stopped. {directory} holds the model of the last score, if there was one."))
+        raise typer.Exit(130) from None
     except (TypeError, ValueError, FileExistsError) as error:
         raise typer.BadParameter(str(error)) from error
     console.print(Text(f"model: {directory}"))

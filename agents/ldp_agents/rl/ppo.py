@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ldp_agents.rl.policies import PolicyLearner, game_parameters
 from ldp_agents.rl.vec_env import make_sb3_env
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
@@ -67,9 +66,7 @@ class _Report(BaseCallback):
         self._progress = progress
 
     def _on_rollout_start(self) -> None:  # the update of the rollout before is done
-        self._progress(
-            self.num_timesteps, lambda game: PolicyLearner(game, self.model, game_parameters(game))
-        )
+        self._progress(self.num_timesteps, lambda: self.model)
 
     def _on_step(self) -> bool:
         return True

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
+from ldp_agents.rl.learner import Model
+from ldp_agents.rl.policies import PolicyLearner, game_parameters
 from ldp_agents.rl.storage import CARD, MODEL_PACKAGES, load, save
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
@@ -26,8 +28,8 @@ with extra("rl", "training"):
     from rich.console import Console
 
 
-ProgressCallback = Callable[[int, MakeLearner], None]
-"""Callback of a training run: rounds played, and the current model as a factory of learners."""
+ProgressCallback = Callable[[int, Callable[[], Any]], None]
+"""Callback of a training run: rounds played, and a function that returns the current model."""
 
 
 class Algorithm(NamedTuple):
@@ -114,8 +116,8 @@ def train_agent(
 ) -> MakeLearner:
     """Train an agent, save it in a directory, and load it from there.
 
-    The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
-    and ``scores.jsonl``, total KL on held-out episodes during training.
+    The directory gets the model, which :func:`ldp_agents.rl.load` reads, at every score, so that a run that
+    is stopped leaves the last one; ``config.json``; and ``scores.jsonl``, total KL on held-out episodes.
 
     Args:
         config: the configuration.
@@ -168,11 +170,13 @@ class _Recorder:
         self.references = {name: _risk(name, self.config.rules, self.episodes) for name in COMPARED}
         self.start_time = time.process_time()
 
-    def __call__(self, steps: int, make_learner: MakeLearner) -> None:
+    def __call__(self, steps: int, make_model: Callable[[], Any]) -> None:
         due = steps * self.scores // self.config.steps
         if due > self.num_scored and steps < self.config.steps:
-            self.num_scored = due
-            self.score(steps, make_learner)
+            self.num_scored, model = due, make_model()
+            save(model, self.out)
+            live = lambda game: PolicyLearner(game, model, game_parameters(game))  # noqa: E731
+            self.score(steps, model if isinstance(model, Model) else live)  # loading would reseed PPO
 
     def score(self, steps: int, model: MakeLearner) -> None:
         """Play held-out episodes, print their total KL, and write it down."""
