@@ -68,8 +68,7 @@ class LinearWeights(LikelihoodLearner):
     def learn(self, likelihoods: FloatArray) -> None:
         """Apply :meth:`advance`, floor, normalise."""
         weights = np.maximum(self.advance(self._state, likelihoods), _WEIGHT_FLOOR)
-        weights /= np.add.reduce(weights, axis=-1, keepdims=True)
-        self._state = weights
+        self._state = weights / np.add.reduce(weights, axis=-1, keepdims=True)
 
     @abstractmethod
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:

@@ -129,17 +129,6 @@ def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner, channel):
     check_learner(learner, channel=channel)
 
 
-@pytest.mark.parametrize("name", ["bayes", "fixed-share", "pairs", "robust", "soft-bayes"])
-def test_weights_are_the_caller_s_to_change(name):
-    game, tape = record(small_rules(), 3)
-    learner = LEARNERS[name](game)
-    learner.reset((1,))
-    learner.play(tape.candidates, tape.messages)
-    before = learner.weights.copy()
-    learner.weights[...] = 7.0
-    np.testing.assert_array_equal(learner.weights, before)
-
-
 def test_weights_survive_ten_million_rounds():
     """Losses of 10^7 rounds at once, then one more: no overflow, no NaN, and the better one leads."""
     game = Game(None, Scenario(num_hypotheses=2, num_labels=2, horizon=10**7).channel, 10**7)

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-import torch
 from helpers import ALPHA, CHANNELS, TABLE, make_channel, record, small_rules, totals
 from rl_helpers import untrained
 from scipy import stats
@@ -56,14 +55,6 @@ def test_a_channel_without_agreement_is_refused():
 
     with pytest.raises(IncompatibleChannelError, match=r"Silent does not say .* define agreement\(\)"):
         next(Relation(Silent(3, 4, 40)).read(np.ones((1, 3)), TABLE))
-
-
-def test_numpy_plays_what_pytorch_trains():
-    parameters = untrained().parameters
-    rows = network.describe_nodes(Scenario(**small_rules()).channel)
-    tensors = {name: torch.tensor(array) for name, array in parameters.items()}
-    expected = network.apply_network(tensors, torch.tensor(rows)).numpy()
-    np.testing.assert_allclose(network.apply_network(parameters, rows), expected, rtol=1e-9)
 
 
 def test_the_inputs_and_the_first_parameters_of_the_network():

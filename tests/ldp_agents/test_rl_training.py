@@ -3,7 +3,6 @@
 import json
 import pickle
 import signal
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -82,15 +81,12 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
         with pytest.raises(ldp_agents.IncompatibleChannelError, match=r"epsilon 6.0 \(not 5.0\)"):
             stored(Scenario(**other).game)
     card = json.loads((tmp_path / "config.json").read_text())
-    assert 0.0 <= scores_in(tmp_path)[-1]["cpu_seconds"] <= time.process_time()
     assert card["config"]["algorithm"] == algorithm
     assert set(card["versions"]) >= {"python", "ldp-gym", "numpy", "torch", "stable-baselines3"}
     scored = scores_in(tmp_path)
     assert len(scored) == 2
     assert scored[-1]["steps"] == steps
     assert scored[-1]["bayes"] <= scored[-1]["uniform"]
-    with pytest.raises(FileExistsError, match="holds a model already"):
-        train_agent(Config(algorithm, EASY, steps), tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")

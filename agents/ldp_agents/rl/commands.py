@@ -45,8 +45,7 @@ def train(
         raise typer.BadParameter(str(error)) from error
     directory, console = out or DIRECTORY / algorithm, Console()
     try:
-        short = {"hypotheses": hypotheses, "channel": channel, "epsilon": epsilon, "horizon": horizon}
-        rules = rules_of(rule, **short)
+        rules = rules_of(rule, hypotheses=hypotheses, channel=channel, epsilon=epsilon, horizon=horizon)
         rounds = steps or training.algorithm_of(algorithm).steps
         config = training.Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
         training.train_agent(config, directory, console=console)

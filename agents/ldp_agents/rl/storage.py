@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -150,9 +150,7 @@ def read_card(directory: Path) -> dict[str, Any]:
     return dict(card)
 
 
-@cache
-def _shipped() -> Any:
-    return load(SHIPPED)
+_shipped: Any = cache(partial(load, SHIPPED))
 
 
 class Amortized(NetworkLearner):

@@ -118,7 +118,7 @@ SMALL = {"sequences": 16, "episodes": 8, "generations": 2, "fresh": 100}
 
 
 def test_a_search_finds_contexts_that_cost_more_on_fresh_seeds():
-    """The seeds are fixed, so the test cannot fail by chance. Four rounds have had others."""
+    """The seeds are fixed, so the test cannot fail by chance."""
     found, again = (hardest_contexts(SEARCHED, "bayes", **SMALL) for _ in range(2))
     np.testing.assert_array_equal(found.contexts, again.contexts)
     iid = ldp_gym.evaluate("bayes", SEARCHED, episodes=400, seed=10**9)
