@@ -81,12 +81,10 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
         with pytest.raises(ldp_agents.IncompatibleChannelError, match=r"epsilon 6.0 \(not 5.0\)"):
             stored(Scenario(**other).game)
     card = json.loads((tmp_path / "config.json").read_text())
-    assert card["config"]["algorithm"] == algorithm
     assert set(card["versions"]) >= {"python", "ldp-gym", "numpy", "torch", "stable-baselines3"}
-    scored = scores_in(tmp_path)
-    assert len(scored) == 2
-    assert scored[-1]["steps"] == steps
-    assert scored[-1]["bayes"] <= scored[-1]["uniform"]
+    _, last = scores_in(tmp_path)
+    assert last["steps"] == steps
+    assert last["bayes"] <= last["uniform"]
 
 
 @pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")

@@ -1,12 +1,13 @@
 """Results as a data frame, and as tables of a terminal and of a page."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym import theory
+from ldp_gym import statistics, theory
 from ldp_gym.bench import SUITES, Experiment, ExperimentResult, Results, Store, tables
 from ldp_gym.bench.results import _row
 
@@ -37,7 +38,8 @@ def test_the_frame_has_the_numbers_of_the_games_themselves(results):
         row["risk"] / theory.class_floor("softmax-linear", 100, 1.0).risk
     )
     assert math.isnan(frame.loc["identity", "bayes"]["over_floor"]), "no private channel"
-    assert row["over_bayes"] == pytest.approx((exp3.kl - bayes.kl)[:, -1].mean(), rel=1e-9)
+    gap = statistics.difference(exp3.kl[:, -1], bayes.kl[:, -1], 4)  # five learners play
+    assert row[["over_bayes", "over_bayes_low"]].tolist() == pytest.approx([gap.value, gap.low], rel=1e-9)
     gain = (uniform.kl - bayes.kl)[:, -1].mean()
     assert row["score"] == pytest.approx((uniform.kl - exp3.kl)[:, -1].mean() / gain)
     assert frame.loc["adaptive-split", "bayes"]["score"] == pytest.approx(1.0, rel=1e-12)
@@ -107,3 +109,7 @@ def test_learners_are_compared_on_the_same_episodes_or_not_at_all(truth, paired)
         found.append(ExperimentResult(Experiment(rules, name, episodes=3, truth=truth), played, 1.0))
     row = _row(found[0], found)
     assert [math.isnan(number) for number in (row["over_bayes"].value, row["score"])] == [not paired] * 2
+    for share in (0.85, 0.95):  # where Bayes saves less than a tenth there is no score
+        little = replace(found[0].evaluation, kl=share * found[0].evaluation.kl)
+        bayes = replace(found[1], evaluation=little)
+        assert math.isnan(_row(bayes, [found[0], bayes])["score"]) is not (paired and share < 0.9)
