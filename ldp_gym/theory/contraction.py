@@ -143,9 +143,9 @@ def _information_floor(tables: FloatArray, rounds: int, epsilon: float) -> float
             total += count * cost - multiplier * most * count * (count - 1) / 2.0
             unknown -= count * most
         else:  # what is unknown, above log B, shrinks by a constant factor
-            kept = 1.0 - contraction * multiplier
-            count = min(left, max(1, math.floor(math.log(_SHRINK) / math.log(kept))) if kept > 0.0 else 1)
-            gone = (unknown - log_bounds[best]) * (1.0 - kept**count)
+            log_kept = math.log1p(-min(contraction * multiplier, 1.0 - 1e-15))
+            count = min(left, max(1, math.floor(math.log(_SHRINK) / log_kept)))
+            gone = (unknown - log_bounds[best]) * -math.expm1(count * log_kept)
             total += gone / contraction
             unknown -= gone
         left -= count

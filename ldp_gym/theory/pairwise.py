@@ -80,37 +80,36 @@ def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> fl
 
 def dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
     """A grid of log-likelihood ratios and the masses ``sqrt(p q)`` of a pair that dominates all messages."""
-    keep = 1.0 / (1.0 + math.exp(-epsilon))
-    lie = 1.0 - keep
-    distance = np.maximum(p - q, 0.0).sum()
+    signal, lie = math.tanh(epsilon / 2.0), 1.0 / (1.0 + math.exp(epsilon))
     # The largest ratio: of the answers to "is it one of the labels that p likes most, compared with q?"
     widest = 0.0
     for one, other in ((p, q), (q, p)):
         order = np.argsort(-one / np.maximum(one + other, np.finfo(np.float64).tiny), kind="stable")
-        first, second = np.cumsum(one[order]), np.cumsum(other[order])
-        answers = np.log((lie + (keep - lie) * first) / (lie + (keep - lie) * second))
-        widest = max(widest, float(answers.max()))
-    if distance <= 0.0 or widest <= 0.0:
+        gained, second = np.cumsum((one - other)[order]), np.cumsum(other[order])
+        widest = max(widest, float(np.log1p(signal * gained / (lie + signal * second)).max()))
+    if widest <= 0.0:
         return 0.0, np.ones(1)
     points = int(np.clip(math.ceil(widest / _RATIO_STEP), *_RATIO_POINTS))
     step = widest * (1.0 + 1e-9) / points
     places = np.arange(-points - 1, points + 2)
-    gammas = np.exp(step * places)
-    sticks = np.maximum(p - gammas[:, None] * q, 0.0).sum(axis=1)
-    profile = np.maximum(np.maximum(0.0, 1.0 - gammas), (keep - lie) * sticks + lie * (1.0 - gammas))
-    slopes = np.diff(profile) / np.diff(gammas)
+    excess = np.expm1(step * places)  # gamma - 1: no difference of large terms, however near p and q are
+    sticks = np.maximum(p - q - excess[:, None] * q, 0.0).sum(axis=1)
+    profile = np.maximum(np.maximum(0.0, -excess), signal * sticks - lie * excess)
+    slopes = np.diff(profile) / np.diff(excess)
     second = np.maximum(np.diff(slopes), 0.0)  # the masses of q at the grid points inside
     return step, second * np.exp(step * places[1:-1] / 2.0)
 
 
 def _divergence(p: FloatArray, q: FloatArray, weights: FloatArray) -> FloatArray:
     """``w KL(p, m) + (1 - w) KL(q, m)`` with ``m = w p + (1 - w) q``, for every weight w."""
-    from scipy.special import rel_entr  # imported here: it would double the time of `import ldp_gym`
+    from scipy.special import xlog1py  # imported here: it would double the time of `import ldp_gym`
 
     w = weights[:, None]
     mixed = w * p + (1.0 - w) * q
-    divergences: FloatArray = (w * rel_entr(p, mixed) + (1.0 - w) * rel_entr(q, mixed)).sum(axis=1)
-    return np.maximum(divergences, 0.0)
+    off = (p - q) / np.maximum(mixed, np.finfo(np.float64).tiny)
+    one, other = np.maximum((1.0 - w) * off, -1.0), np.maximum(-w * off, -1.0)  # p / m - 1 and q / m - 1
+    told = mixed * (w * xlog1py(1.0 + one, one) + (1.0 - w) * xlog1py(1.0 + other, other))
+    return np.maximum(told.sum(axis=1), 0.0)
 
 
 # -- What a channel tells about pairs ------------------------------------------------------------------

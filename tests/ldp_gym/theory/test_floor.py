@@ -59,7 +59,6 @@ def test_no_adaptive_channel_of_all_is_below_the_floor(size, horizon, epsilon):
     ):
         assert (1 - 1e-4) * optimum <= found <= optimum * (1 + 1e-9)
     assert floor._entropy_floor(size, horizon, epsilon, adaptive=True) <= optimum * (1 + 1e-9)
-    assert optimum <= math.log(size) * horizon
 
 
 def test_steps_of_the_floor_by_hand():
@@ -103,8 +102,6 @@ def test_equal_distributions_cost_nothing_and_the_floor_grows_with_rounds():
     assert theory.pair_floor(p, p, 100, 1.0) == 0.0
     floors = [theory.pair_floor(p, q, rounds, 1.0) for rounds in (1, 10, 300)]
     assert floors == sorted(floors)
-    middle = entropy((p + q) / 2.0) - (entropy(p) + entropy(q)) / 2.0
-    assert floors[0] == pytest.approx(middle, rel=1e-9)
 
 
 # -- Any class -----------------------------------------------------------------------------------------
@@ -130,7 +127,6 @@ def test_no_strategy_is_below_the_floor_of_a_class():
 def test_the_floor_of_named_classes():
     for hypotheses, horizon, risk, method in (
         (ldp_gym.HYPOTHESES["dirichlet"](8, 16), 1000, 9.894, "information"),
-        (ldp_gym.HYPOTHESES["dirichlet"](8, 64), 1000, 10.057, "information"),
         (HARD.tolist(), 1000, 6.8475, "pairs"),  # the best of all 105 matchings
         ("disjoint", 1000, 27.897, "disjoint supports"),
         ("softmax-linear", 1000, 10.090, "information"),
@@ -176,13 +172,17 @@ def test_the_bounds_of_gibbs_and_the_recursion_step_by_step():
     assert theory.class_floor(tables[0], 10**9, epsilon).risk <= math.log(4) / contraction_factor
 
 
-def test_a_pair_with_tiny_and_nearly_equal_probabilities_loses_no_mass():
-    """The dominating pair of laws sums to one; nearly equal distributions need no grid beyond reach."""
+def test_tiny_and_nearly_equal_probabilities_and_a_tiny_eps_keep_their_digits():
+    """The dominating pair of laws sums to one; where messages tell nothing, T rounds cost T times the JS."""
     rng = np.random.default_rng(0)
     for p, q in rng.dirichlet(np.full(16, 0.3), size=(50, 2)):
         step, law = pairwise.dominating_law(p, q, 1.0)
         places = step * (np.arange(len(law)) - len(law) // 2) / 2.0
         assert law @ np.exp(places) == pytest.approx(1.0, rel=1e-9)
         assert law @ np.exp(-places) == pytest.approx(1.0, rel=1e-9)
-    close = np.array([0.9, 0.1]), np.array([0.9 - 1e-9, 0.1 + 1e-9])
-    assert 0.0 <= theory.pair_floor(*close, 100, 1.0) < 1e-9
+    p, q = np.array([0.9, 0.1]), np.array([0.9 - 1e-5, 0.1 + 1e-5])
+    apart = (p - q) / (p + q)
+    for epsilon in (1e-9, 1e-4, 1.0):
+        expected = pytest.approx(100 * (p + q) @ (apart**2 / 4 + apart**4 / 24), rel=1e-8)
+        assert theory.pair_floor(p, q, 100, epsilon) == expected
+    assert contraction._information_floor(np.eye(4)[None], 50, 1e-9) == pytest.approx(50 * math.log(4))
