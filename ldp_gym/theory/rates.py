@@ -35,16 +35,16 @@ def _signal(epsilon: object) -> float:
     return math.tanh(validation.squarable("epsilon", epsilon) / 2.0)
 
 
-def _noise(epsilon: npt.ArrayLike, rounds: int) -> float:
-    """``sum_t 1 / s_t^2``."""
+def _root_noise(epsilon: npt.ArrayLike, rounds: int) -> float:
+    """``sqrt(sum_t 1 / s_t^2)``."""
     if np.ndim(epsilon) == 0:
-        return rounds / _signal(epsilon) ** 2
+        return math.sqrt(rounds) / _signal(epsilon)
     levels = validation.numbers("epsilon", epsilon)
     if levels.shape != (rounds,):
         raise ValueError(
             f"epsilon must be one number, or one for each of {rounds} users; got shape {levels.shape}"
         )
-    return math.fsum(1.0 / _signal(level) ** 2 for level in levels)
+    return math.hypot(*(1.0 / _signal(level) for level in levels))
 
 
 def _worst_odds(num_hypotheses: int, prior: npt.ArrayLike | None) -> tuple[float, float]:
@@ -79,11 +79,11 @@ def interactive_tv_bound(
 ) -> float:
     """``sqrt(2 (K-1) / T) / s``: averaged TV-risk of the posterior at rate 1/2 on ``challenge`` (Theorem 1).
 
-    T times its square bounds ``sum_t E TV_t^2``. A prior puts ``sum_k sqrt(pi_k / pi_*)`` for K.
+    For one eps, T times its square bounds ``sum_t E TV_t^2``. With a prior, K is ``sum_k sqrt(pi_k / pi_*)``.
     """
     rounds = _rounds(horizon)
     squares = 2.0 * (_worst_odds(num_hypotheses, prior)[0] - 1.0)
-    return math.sqrt(squares * _noise(epsilon, rounds)) / rounds
+    return math.sqrt(squares) * _root_noise(epsilon, rounds) / rounds
 
 
 def interactive_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
@@ -102,7 +102,7 @@ def interactive_kl_bound(
     """
     odds, _ = _worst_odds(num_hypotheses, prior)
     factor = min(2.0 * math.sqrt(math.pi), math.sqrt(2.0) * _kl_per_tv(odds))
-    return factor * math.sqrt((odds - 1.0) * _noise(epsilon, _rounds(horizon)))
+    return factor * math.sqrt(odds - 1.0) * _root_noise(epsilon, _rounds(horizon))
 
 
 # -- Upper bounds: half-space, without interaction -----------------------------------------------------
@@ -118,13 +118,14 @@ def half_space_tv_bound(
 ) -> float:
     """``sqrt(pi (K-1) log K / (4T)) / s``: averaged TV-risk of Bayes on ``half-space``.
 
-    T times its square bounds ``sum_t E TV_t^2``. A prior puts ``log(1/pi_*)`` for ``log K``. But with
-    probability ``failure``, if given, the TV of an episode itself is within the bound at all T at once:
-    ``log K`` becomes ``2 log K + 4 log(1 / failure)``, by Ville's inequality. For exact Lewis weights:
-    docs/proofs.md says what the channel's few steps cost.
+    For one eps, T times its square bounds ``sum_t E TV_t^2``. A prior makes ``log K`` ``log(1/pi_*)``. With
+    ``failure``, the TV of an episode itself is within the bound, at all T at once, with probability
+    1 - failure: ``log K`` becomes ``2 log K + 4 log(1 / failure)``, by Ville's inequality. For exact Lewis
+    weights: docs/proofs.md says what the channel's few steps cost.
     """
     rounds = _rounds(horizon)
-    return math.sqrt(_half_space_squares(num_hypotheses, prior, failure) * _noise(epsilon, rounds)) / rounds
+    squares = _half_space_squares(num_hypotheses, prior, failure)
+    return math.sqrt(squares) * _root_noise(epsilon, rounds) / rounds
 
 
 def half_space_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
@@ -137,10 +138,10 @@ def half_space_kl_bound(
 ) -> float:
     """``g(K) sqrt(pi T (K-1) log K / 4) / s``: KL-risk of plain Bayes on ``half-space``, without smoothing.
 
-    ``g(K) = K log K / (K-1)``. A prior puts ``1/pi_*`` for K in g, and its logarithm for ``log K``.
+    ``g(K) = K log K / (K-1)``. With a prior, ``1/pi_*`` replaces K in g and in ``log K``.
     """
-    squares = _half_space_squares(num_hypotheses, prior, None) * _noise(epsilon, _rounds(horizon))
-    return _kl_per_tv(_worst_odds(num_hypotheses, prior)[1]) * math.sqrt(squares)
+    root = math.sqrt(_half_space_squares(num_hypotheses, prior, None))
+    return _kl_per_tv(_worst_odds(num_hypotheses, prior)[1]) * root * _root_noise(epsilon, _rounds(horizon))
 
 
 def _half_space_squares(num_hypotheses: int, prior: npt.ArrayLike | None, failure: float | None) -> float:
