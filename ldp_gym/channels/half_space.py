@@ -62,11 +62,11 @@ class HalfSpace(BitChannel):
     most ``e^eps``.
 
     When to use it: users answer all at once, and nothing is known of class and contexts: it is never blind,
-    and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`, whatever M. (Hypotheses
-    within 1e-8 of each other count as one.) A new table takes time of order ``M min(K, M)^2``, seconds
-    where both are 500; min(K, M) is at most 32,768. ``turned=0.5`` pays less on random tables. When not:
-    ``designed`` pays less where its limits allow it, an adaptive channel where users can wait for each other,
-    and above eps = 2 one bit is too little.
+    and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`, whatever M, but for the
+    little that eight steps to the Lewis weights and floats cost (docs/proofs.md). A new table takes time of
+    order ``M min(K, M)^2``, seconds where both are 500; min(K, M) is at most 32,768. ``turned=0.5`` pays
+    less on random tables. When not: ``designed`` pays less where its limits allow it, an adaptive channel
+    where users can wait for each other, and above eps = 2 one bit is too little.
 
     The arguments that are not listed here are those of every :class:`Channel`.
 

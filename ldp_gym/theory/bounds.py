@@ -1,4 +1,4 @@
-"""The paper's bounds with explicit constants, and sharper ones of ours, in nats.
+"""The paper's bounds on risks, with explicit constants, in nats.
 
 ``num_hypotheses`` is K, ``horizon`` is T. The upper bounds are those that the proofs give before they are
 wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 4.
