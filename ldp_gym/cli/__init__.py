@@ -44,7 +44,7 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except UsageError as error:
             plain = isinstance(error, typer.BadParameter) and error.param is None
-            _fail(error.message if plain else error.format_message())
+            _fail(error.message if plain else error.format_message().replace("Value error, ", ""))
         except (DamagedStoreError, OSError) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:  # nobody reads our output any more
                 raise

@@ -82,7 +82,7 @@ def option_of(text: str) -> tuple[str, Any]:
     """Name and value of name=value."""
     name, separator, value = text.partition("=")
     if not separator:
-        raise ValueError(f"an option is name=value, got {text!r}")
+        raise ValueError(f"expected name=value, got {text!r}")
     return name, value_of(value)
 
 

@@ -58,7 +58,7 @@ def audit_command(
         found = import_object(channel, "channel") if is_address(channel) else None
         if found is not None and not isinstance(found, type):
             if num_labels is None or epsilon is None or rule:
-                raise ValueError("a function takes --num-labels, --epsilon (its claim) and --delta only")
+                raise ValueError("a function needs --num-labels and --epsilon (its claim), and no --rule")
             claim = {"num_labels": num_labels, "claimed": epsilon, "delta": delta or 0.0}
             kept = _survives_trials(console, found, None, messages or 100_000, confidence, **claim)
             raise typer.Exit(0 if kept else 1)

@@ -88,7 +88,7 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
     """Suites of the given names, or of the user's game."""
     if bool(names) == bool(rules):
         raise ValueError(
-            "name a suite, or describe your game by --rule name=value; not both. "
+            "name a suite, or describe your game (--rule, --hypotheses, --epsilon, --horizon); not both. "
             f"Suites: {', '.join(SUITES)}, all"
         )
     if rules:

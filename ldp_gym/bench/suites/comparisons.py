@@ -31,8 +31,8 @@ class Quick(Suite):
     name = "quick"
     title = "Learners on the main channels of the default game"
     claim = (
-        "Under a uniform truth no learner has less risk than Bayes on the same channel: a line is marked if "
-        "one has. The row without privacy (identity) shows the price of privacy."
+        "Each row is a channel, which turns labels into messages; each colour is a learner. Under a uniform "
+        "truth Bayes has the least risk on every channel. 'identity' (no privacy) shows what privacy costs."
     )
     story = {
         ("uniform", "laplace-single"): "if nothing is learned",
@@ -61,7 +61,7 @@ class Quick(Suite):
     def lead(self, results: Results) -> tuple[str, dict[str, str]]:
         risks = {(r.learner, r.channel): f"{r.risk.value:#.3g}".rstrip(".") for r in results.successes}
         users = f"{results.successes[0].horizon:,} users who send one message each about a private label"
-        return f"Loss in nats over {users} (ε = 1)", {
+        return f"Loss in nats over {users} (ε = 1), read by Bayes' rule", {
             text: risks[pair] for pair, text in self.story.items() if pair in risks
         }
 
