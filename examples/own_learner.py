@@ -19,9 +19,7 @@ class Fading(ldp_agents.Learner):
 
     def __init__(self, game: ldp_gym.Game) -> None:
         super().__init__(game)
-        if (
-            game.channel.adaptive
-        ):  # its likelihood needs the public posterior: see ldp_agents.ExponentialWeights
+        if game.channel.adaptive:  # then the likelihood needs the public posterior
             raise ldp_agents.IncompatibleChannelError(f"{game.channel!r} depends on earlier messages")
         self.reset()
 
