@@ -58,7 +58,7 @@ coverage: .venv/.all  ## coverage and length of 95% intervals on the risks of th
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py
 
-learned: .venv/.all  ## train amortized and print its table of docs/measurements.md; about an hour
+learned: .venv/.all  ## train amortized and print its table of docs/measured-learners.md; about an hour
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned
 
 baselines: .venv/.all  ## agents on the named games, for docs/train.md; about 12 minutes of one core

@@ -72,8 +72,8 @@ class HalfSpace(BitChannel):
 
     Args:
         turned: probability, in [0, 1), of turning the plane to where the hypotheses differ most on average
-            (:func:`turn_contrast`). A public coin decides, so that a share ``1 - turned`` of what the theorem
-            promises is left.
+            (:func:`turn_contrast`). A public coin decides, so that the theorem's bound on the sum of TV^2
+            grows by the factor ``1 / (1 - turned)``.
     """
 
     def __init__(self, *sizes: int, turned: float = 0.0, **options: Any) -> None:
