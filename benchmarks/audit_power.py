@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldp_gym import audit
-from ldp_gym.statistics import share_interval
+from ldp_gym.statistics import largest_share, least_share
 
 EPSILON = 0.8
 RNG = np.random.default_rng(1)
@@ -267,7 +267,7 @@ def count_rare(count: int) -> list[dict[str, Any]]:
 
 
 def count_row(hits: int, count: int, what: str, **settings: Any) -> dict[str, Any]:
-    low, high = share_interval(hits, count, 0.95)
+    low, high = least_share(hits, count, 0.025), largest_share(hits, count, 0.025)
     row = {**settings, "audits": count, what: hits, "share": f"{hits / count:.3f}"}
     return {**row, "95% interval": f"{low:.3f} to {high:.3f}"}
 

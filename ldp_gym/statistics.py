@@ -14,8 +14,7 @@ studentized mean strays: it draws samples from the sample, and takes the quantil
   there: paired differences have outliers on both sides. So no quantile is less than Student's of the
   requested level, and the interval contains Student's.
 
-``make coverage`` measures the coverage, and docs/measurements.md has the table. Resamples are deterministic:
-samples of n values are always resampled in the same way.
+``make coverage`` measures the coverage. All samples of n values are resampled in the same way.
 
 **Verdicts.** The data show a claim when they exclude its opposite, and contradict it when they exclude the
 claim; often they do neither. A claim that its *control* does not break is vacuous: an upper bound that a
@@ -262,9 +261,11 @@ def p_above(samples: FloatArray, value: float) -> float:
 def p_below(samples: FloatArray, value: float) -> float:
     """p-value of "expectation >= value"; of the largest expectation for samples ``(K, n)``.
 
-    All K must lie below to refute it, so it is the largest of the K p-values.
+    All K must lie below to refute it, so it is the largest of the K p-values. It is 1 where the samples vary,
+    but hardly: a rare failure, which none of them shows, may raise the expectation.
     """
-    return max(p_above(-row, -value) for row in np.atleast_2d(samples))
+    found = largest_mean(rows := np.atleast_2d(samples))
+    return 1.0 if found.known and found.unseen else max(p_above(-row, -value) for row in rows)
 
 
 def _quantile(pivots: FloatArray, share: float) -> float:
@@ -341,14 +342,11 @@ def _draw_resamples(rng: np.random.Generator, count: int, resamples: int) -> Flo
 # -- Shares -------------------------------------------------------------------------------------------------
 
 
-def share_interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
-    """Exact interval of a probability, from its hits in ``count`` samples (Clopper and Pearson)."""
-    error = (1.0 - confidence) / 2.0
-    return float(least_share(hits, count, error)), float(largest_share(hits, count, error))
-
-
 def least_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
-    """Lower end of :func:`share_interval`: it exceeds the probability with chance ``error`` at most."""
+    """Lower bound on a probability, from hits in ``count`` samples: wrong with chance ``error`` at most.
+
+    It is exact (Clopper and Pearson), and so is :func:`largest_share`.
+    """
     from scipy.stats import beta
 
     hits = np.asarray(hits)
@@ -356,7 +354,7 @@ def least_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
 
 
 def largest_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
-    """Upper end of :func:`share_interval`: it is below the probability with chance ``error`` at most."""
+    """Upper bound on a probability, from hits in ``count`` samples: wrong with chance ``error`` at most."""
     from scipy.stats import beta
 
     hits = np.asarray(hits)
