@@ -49,10 +49,10 @@ class Selection:
 
     Attributes:
         frame: a data frame with a row per ``channel``, ``epsilon`` and ``learner``: ``found``, the share of
-            ``runs`` runs with ``users`` users that found a model within the tolerance; ``users_needed``, the
-            users from which on that share stays at 95% or more, and the ends of its 90% interval,
-            ``users_low`` and ``users_high`` (each infinite if more than ``users``); ``misled``, a worse model
-            that the learner prefers, or ""; ``confirmed``, True if new runs were played.
+            ``runs`` runs with ``users`` users that found a model within the tolerance; ``chance``, that of a
+            random pick; ``users_needed``, the users from which on ``found`` stays at 95% or more, and the
+            ends of its 90% interval, ``users_low`` and ``users_high`` (infinite if more than ``users``);
+            ``misled``, a worse model that the learner prefers, or ""; ``confirmed``, True if played again.
         losses: log-loss per user of every model on the log, by name.
         gap: log-loss per user of the second-best model minus the best one's.
         gap_error: standard error of the gap, from paired differences.
@@ -137,6 +137,9 @@ def advise(found: Found, chosen: Row | None, batches: tuple[int, float] | None, 
     most = max(columns["users"] for columns in found.values())
     if chosen is None:
         best = max(found, key=lambda row: found[row]["found"])
+        if (chance := found[best]["chance"]) >= SUFFICIENT:
+            said = f"No recommendation: a model picked at random succeeds in {chance:.0%} of the runs."
+            return [f"{said} To tell the models apart, pass a smaller tolerance."]
         return [
             f"No recommendation: no choice is confirmed to succeed in 95% of surveys. The best, {best}, "
             f"succeeded in {found[best]['found']:.0%} of {found[best]['runs']:,} runs with "
@@ -151,9 +154,9 @@ def advise(found: Found, chosen: Row | None, batches: tuple[int, float] | None, 
         f"new runs succeeded."
     ]
     beyond = high**2 / low  # its interval, moved up by its width, ends there
-    limits = {row: most if row.epsilon < chosen.epsilon else beyond for row in found if row != chosen}
-    limits = {row: limit for row, limit in limits.items() if row.epsilon <= chosen.epsilon}
-    level = [str(row) for row, limit in limits.items() if found[row]["users_low"] <= limit]
+    rivals = [row for row in found if row != chosen and row.epsilon <= chosen.epsilon]
+    limits = [beyond if row.epsilon == chosen.epsilon else most for row in rivals]
+    level = [str(row) for row, n in zip(rivals, limits, strict=True) if found[row]["users_low"] <= n]
     if beyond > most:
         level.append("a larger eps" if any(row.epsilon > chosen.epsilon for row in found) else "none")
     if level:

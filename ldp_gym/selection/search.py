@@ -286,6 +286,7 @@ class _Search:
             "found": hits[-1] / runs,
             "found_low": float(low[-1]),
             "found_high": float(high[-1]),
+            "chance": float(good.mean()),
             "users_needed": answer.users_from_on(played.rounds, hits / runs),
             "users_low": answer.users_from_on(played.rounds, high),
             "users_high": answer.users_from_on(played.rounds, low),
@@ -298,8 +299,9 @@ class _Search:
 
 def _ranked(found: Found) -> list[Row]:
     """Rows to confirm: the smallest eps first, then the fewest users; of level ones those without waiting."""
-    needed = {row: columns["users_needed"] for row, columns in found.items()}
-    enough = {row: users for row, users in needed.items() if math.isfinite(users)}
+    # Where a model picked at random succeeds as often as a survey must, a success shows nothing.
+    enough = {row: some["users_needed"] for row, some in found.items() if some["chance"] < answer.SUFFICIENT}
+    enough = {row: users for row, users in enough.items() if math.isfinite(users)}
     fewest = {row.epsilon: min(n for r, n in enough.items() if r.epsilon == row.epsilon) for row in enough}
 
     def key(row: Row) -> tuple[float, bool, bool, float]:
