@@ -23,11 +23,8 @@ _MOST_DENSITIES, _SENT = 4_000_000, 2000
 """Largest number of densities that are computed at a time, 32 MB, and number of messages of a custom channel
 whose density ratios are compared with its worst case."""
 
-_SLACK, _TOTAL_TOLERANCE = 1e-9, 1e-6
-"""Tolerances: of log densities, relative, and of the sum of a density over all messages."""
-
-_TOLERANCE, _ROUNDING = 1e-9, 1e-12
-"""Tolerances for rounding: of a claim, relative, and of a difference of two log densities, absolute."""
+_TOLERANCE, _ROUNDING, _TOTAL_TOLERANCE = 1e-9, 1e-12, 1e-6
+"""Tolerances: of an eps or delta, relative; of an eps, absolute; of the sum of a density."""
 
 _LARGEST = 4096
 """Largest table, in entries, that is audited before a game: a larger one takes longer than the game."""
@@ -120,7 +117,7 @@ def beyond_worst_case(
     """Describe a message that was sent with a density ratio beyond that of ``worst_case_messages``."""
     ratios = _log_ratios(log_density)
     found = int(ratios.argmax())
-    if not channel.pure or ratios[found] <= worst + _SLACK * (1.0 + worst):
+    if not channel.pure or ratios[found] <= worst + _TOLERANCE * (1.0 + worst):
         return None
     return (
         f"worst_case_messages among which the density ratio is largest: it is {ratios[found]:.6g} at "
