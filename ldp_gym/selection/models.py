@@ -72,13 +72,13 @@ def read_log(models: Any, features: Any, labels: Any, probabilities: Any, smooth
     """Check and smooth the arguments of :func:`ldp_gym.select`; equal models become one."""
     if labels is None or (models is None and probabilities is None):
         raise TypeError("select needs models, X and y; or probabilities= in place of models and X, and y")
-    given = np.asarray(labels)
+    given = np.atleast_1d(labels)
     if probabilities is None:
-        names, classes, table = _predicted(_named(models), features, given.size)
+        names, classes, table = _predicted(_named(models), features, len(given))
     else:
         names, classes, table = _given(probabilities, models)
-    if len(table) not in (1, given.size):
-        raise ValueError(f"as many labels as users are needed, got {given.size} labels, {len(table)} users")
+    if len(table) not in (1, len(given)):
+        raise ValueError(f"as many labels as users are needed, got {len(given)} labels, {len(table)} users")
     if (classes is None or classes.dtype.kind in "iuf") and given.dtype.kind in "OUS":
         with suppress(ValueError):  # a CSV file has text for numbers; the next line names other text
             given = given.astype(np.float64)
@@ -142,8 +142,8 @@ def _given(given: Any, names: Any) -> Predicted:
     _check_size(*table.shape)
     named = [f"model {j}" for j in range(table.shape[1])] if names is None else names
     named = validation.texts("models, next to probabilities,", named, "names")
-    if len(named) != table.shape[1]:
-        raise ValueError(f"probabilities of {table.shape[1]} models need as many names, got {len(named)}")
+    if (different := len(set(named))) != table.shape[1]:
+        raise ValueError(f"{table.shape[1]} models need as many names, got {different} different ones")
     return named, classes, game_arrays.distributions(table, lambda at: f"{named[at[1]]!r} in row {at[0]}")
 
 
