@@ -170,7 +170,6 @@ def test_slow_functions_prints_and_wrong_arguments():
         ({}, "num_labels"),
         ({"num_labels": 2, "claimed": -1.0}, "claimed"),
         ({"num_labels": 2, "time_limit": 0}, "time_limit"),
-        ({"num_labels": 2, "floats": "yes"}, "floats"),
         ({"num_labels": 2, "candidates": np.eye(2)}, "candidates"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
