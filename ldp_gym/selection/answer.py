@@ -138,8 +138,8 @@ def advise(found: Found, chosen: Row | None, batches: tuple[int, float] | None, 
     if chosen is None:
         best = max(found, key=lambda row: found[row]["found"])
         if (chance := found[best]["chance"]) >= SUFFICIENT:
-            said = f"No recommendation: a model picked at random succeeds in {chance:.0%} of the runs."
-            return [f"{said} To tell the models apart, pass a smaller tolerance."]
+            text = f"No recommendation: a model picked at random succeeds in {chance:.0%} of the runs."
+            return [f"{text} To tell the models apart, pass a smaller tolerance."]
         return [
             f"No recommendation: no choice is confirmed to succeed in 95% of surveys. The best, {best}, "
             f"succeeded in {found[best]['found']:.0%} of {found[best]['runs']:,} runs with "
