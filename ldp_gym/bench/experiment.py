@@ -173,8 +173,9 @@ def _sizes(rules: Rules) -> tuple[int, int, int]:
 def _sources(experiment: Experiment) -> dict[str, str]:
     """Fingerprints of this package, and of the modules, data and models that an experiment names."""
 
-    def described(value: Any) -> Any:  # fitted models and the like by their class
-        return describe_object(value if hasattr(value, "__array__") else type(value))
+    def described(value: Any) -> Any:  # what is neither data nor fitted to data by its class
+        has_data = hasattr(value, "__array__") or hasattr(value, "predict_proba")
+        return describe_object(value if has_data else type(value))
 
     sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
     for party, registry in PARTY_REGISTRIES.items():

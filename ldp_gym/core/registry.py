@@ -205,7 +205,12 @@ def import_object(address: str, kind: str) -> Any:
 
 
 def is_address(value: object) -> bool:
-    """Tell if a value has the form ``"module:object"``; ``"a: b"`` has not."""
+    """Tell if a value has the form ``"module:object"``.
+
+    Example:
+        >>> is_address("package.module:rows"), is_address("replay"), is_address("a: b"), is_address([1, 2])
+        (True, False, False, False)
+    """
     if not isinstance(value, str):
         return False
     module, colon, attribute = value.partition(":")

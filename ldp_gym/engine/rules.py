@@ -20,6 +20,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
+from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import plain, read_signature
 from ldp_gym.natures.base import Nature
 from ldp_gym.truths.base import TRUTHS, Truth
@@ -179,7 +180,7 @@ class Rules:
         """Identity of the game as one line of JSON, with all defaults: the same for equivalent rules.
 
         Raises:
-            TypeError: for a function without a name.
+            TypeError: for a function without a name, and for an object that cannot be pickled.
         """
         rules = {field.name: getattr(self, field.name) for field in fields(Rules)}
         rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTY_RULES}
@@ -254,12 +255,13 @@ def describe_object(value: Any) -> Any:
             raise TypeError(f"{value!r} has no name: put it into a module, and give it as 'module:object'")
         return f"{value.__module__}:{value.__qualname__}"
     kind: Any = type(value)
-    names = sorted(read_signature(kind)[0])
+    address, names = describe_object(kind), sorted(read_signature(kind)[0])
     if names and all(hasattr(value, name) for name in names) and not hasattr(value, "predict_proba"):
-        state: Any = {name: plain(getattr(value, name)) for name in names}
-    else:
-        state = hashlib.sha256(pickle.dumps(value)).hexdigest()
-    return {"class": describe_object(type(value)), "state": state}
+        return {"class": address, "state": {name: plain(getattr(value, name)) for name in names}}
+    try:
+        return {"class": address, "state": hashlib.sha256(pickle.dumps(value)).hexdigest()}
+    except Exception as error:  # whatever its parts raise
+        raise TypeError(f"{value!r} cannot be told from others of its class: {summarize(error)}") from error
 
 
 def _same(value: object, default: object) -> bool:

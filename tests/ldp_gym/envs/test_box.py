@@ -193,6 +193,10 @@ def test_the_gain_of_bayes_is_estimated_once_for_the_same_rules(monkeypatch):
 
 
 def test_named_games_are_fixed():
+    size = {"num_hypotheses": 4, "num_labels": 8, "horizon": 200}
+    easy = {"hypotheses": "dirichlet", "channel": "split", "epsilon": 4.0, **size}
+    memory, hard = ({"channel": name, "observation": "message"} for name in ("split", "randomized-response"))
+    assert {"easy": easy, "medium": {}, "memory": memory, "hard": hard} == NAMED_GAMES
     spaces = {name: gym.make(f"LDPDistBox-{name}-v0").observation_space for name in NAMED_GAMES}
     sizes = {name: space.shape[0] for name, space in spaces.items()}
     assert sizes == {"easy": 5, "medium": 9, "memory": 17, "hard": 25}
