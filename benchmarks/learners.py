@@ -1,6 +1,6 @@
 """Total KL of learners on channels, on one Dirichlet(0.3) table: K = 8, M = 16, T = 10,000, eps = 1.
 
-python benchmarks/learners.py --csv docs/data/learners.csv      # the table of docs/measurements.md
+python benchmarks/learners.py --csv docs/data/learners.csv      # the table of docs/measured-learners.md
 """
 
 from __future__ import annotations

@@ -303,7 +303,11 @@ def test_the_memory_limit_is_named_before_anything_is_stacked(monkeypatch):
 
 
 def test_a_stopped_search_goes_on_from_its_directory_and_says_how_far_it_is(tmp_path, capsys, monkeypatch):
+    cells, play = [], search.play_cells
+    monkeypatch.setattr(search, "play_cells", lambda todo, *more: cells.append(todo) or play(todo, *more))
     first = ask([CAUTIOUS, WRONG], draw(60), out=tmp_path, quiet=False)
+    ends = [(each[0].seed, each[-1].seed + each[-1].experiment.episodes) for each in cells[:2]]
+    assert ends == [(0, 20), (20, 220)], "a confirmation has new runs"
     progress = capsys.readouterr().err
     assert "screening: 33% after " in progress
     assert "confirming randomized-response at eps = 2, read by " in progress

@@ -166,7 +166,8 @@ class Limit(Suite):
                     yield Finding(
                         f"K = {k}, {kind}: {best.channel} pays {best.risk / limit} times the limit."
                     )
-            text = f"K = {k}: the claim is that none of {len(lines)} channels is below the limit."
+            count = len({r.channel for r in lines})
+            text = f"K = {k}: the claim is that none of {count} channels is below the limit."
             yield Finding(text, _never_below(lines, limit))
 
     def draw(self, results: Results) -> figures.Figure:
