@@ -1,7 +1,5 @@
 """The profile of property tests, and fixtures that tests share."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import warnings

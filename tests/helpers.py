@@ -1,7 +1,5 @@
 """What the tests share: small games, and how to play and to record them."""
 
-from __future__ import annotations
-
 import pickle
 from copy import deepcopy
 from typing import Any

@@ -1,7 +1,5 @@
 """Games on another processor: numbers may differ in their last digits, never in what they decide."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

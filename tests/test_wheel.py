@@ -1,7 +1,5 @@
 """The wheel: complete, and enough to play both environments and the shipped models, without the source."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

@@ -1,7 +1,5 @@
 """Names and words of the packages: every name once, plain first lines, no long files."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

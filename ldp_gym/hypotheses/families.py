@@ -217,7 +217,8 @@ def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
 def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
     """The least horizon of Theorem 3: below it the gap would exceed 1."""
     pairs = validation.whole("num_hypotheses (2K)", num_hypotheses, least=2) / 2.0
-    return math.ceil(pairs / (9.0 * _distinguishability(epsilon)))
+    rounds = pairs / (9.0 * _distinguishability(epsilon))
+    return math.ceil(rounds) if rounds < math.inf else rounds
 
 
 class HadamardStar(Table):

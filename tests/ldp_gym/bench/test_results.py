@@ -113,3 +113,6 @@ def test_learners_are_compared_on_the_same_episodes_or_not_at_all(truth, paired)
         little = replace(found[0].evaluation, kl=share * found[0].evaluation.kl)
         bayes = replace(found[1], evaluation=little)
         assert math.isnan(_row(bayes, [found[0], bayes])["score"]) is not (paired and share < 0.9)
+    for other in ({}, {"truth": 1}):  # a floor speaks of a uniform truth
+        game = Experiment({**rules, "channel": "split", **other}, "bayes", episodes=3, truth=None)
+        assert math.isnan(_row(replace(found[1], experiment=game), [])["over_floor"]) is bool(other)

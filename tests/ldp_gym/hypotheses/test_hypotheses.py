@@ -40,6 +40,7 @@ def test_hadamard_takes_its_gap_from_the_theorem():
         assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
         assert math.isclose(Hadamard(8, epsilon=epsilon, horizon=1000).gap, expected, rel_tol=1e-12)
     assert Hadamard(64, epsilon=0.01, horizon=int(theory.hadamard_horizon(64, 0.01))).gap <= 1
+    assert [Hadamard(8, 1, e, t).gap < 1 for e, t in ((1e-6, 10**13), (400.0, 99), (800.0, 99))] == [True] * 3
 
 
 def test_a_round_has_the_same_candidates_in_every_block_and_layout():

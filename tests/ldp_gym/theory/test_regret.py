@@ -97,6 +97,8 @@ def test_the_bound_of_fixed_share_is_the_prior_of_a_sequence(size, share, switch
     walk += [walk[-1]] * (4 - switches)
     prior = 1 / size * math.prod(step[a, b] for a, b in pairwise(walk))
     assert theory.fixed_share_bound(size, 5, switches, share) == pytest.approx(-math.log(prior))
+    with pytest.raises(ValueError, match="horizon"):
+        theory.fixed_share_bound(size, switches, switches, share)
 
 
 def test_the_bound_of_soft_bayes_by_hand():
