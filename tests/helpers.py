@@ -22,8 +22,7 @@ ALPHA = 1e-6
 CHANNELS = list(ldp_gym.CHANNELS)
 PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
 READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
-UNCOUNTED = {"laplace-single", "laplace-vector", "gaussian-vector", "hybrid", "wheel", "identity"}
-FINITE = [name for name in CHANNELS if name not in UNCOUNTED]
+FINITE = [name for name in PURE if name not in ("laplace-single", "hybrid", "wheel")]
 LOSSLESS = {name for name in CHANNELS if not ldp_gym.CHANNELS[name].reveals_losses}
 FREE_OF_NUM_LABELS = [name for name in CHANNELS if ldp_gym.CHANNELS[name].free_of_num_labels]
 

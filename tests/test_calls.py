@@ -97,6 +97,7 @@ CALLS = [
     (theory.capacity, "epsilon", POSITIVES),
     (theory.nonprivate_bound, "num_hypotheses", [*COUNTS, 0]),
     (lambda candidates: audit.exact_epsilon(CHANNEL, candidates), "candidates", [3, "x", TABLE[0]]),
+    (lambda horizon: theory.fixed_share_bound(2, horizon, 3, 0.1), "horizon", [3, 2.5, "9", None]),
     (lambda candidates: theory.blind_pairs(CHANNEL, candidates), "candidates", [3, "x", TABLE[0]]),
     (lambda tolerance: theory.blind_pairs(CHANNEL, TABLE, tolerance), "tolerance", [math.nan, -1, "0", None]),
     (lambda among: theory.blind_pairs(CHANNEL, TABLE, among=among), "among", [3, [True], np.ones((2, 2))]),
@@ -162,10 +163,8 @@ def test_rules_that_do_not_fit_together_are_named(rules, message):
 
 @pytest.mark.parametrize(("call", "argument", "value"), CASES)
 def test_an_error_names_the_argument(call, argument, value):
-    with (
-        np.errstate(all="ignore"),
-        pytest.raises((TypeError, ValueError), match=NAMES.get(argument, argument)),
-    ):
+    named = NAMES.get(argument, argument)
+    with np.errstate(all="ignore"), pytest.raises((TypeError, ValueError), match=named):
         call(**{argument: value})
 
 

@@ -2,9 +2,9 @@
 
 import json
 import pickle
-import signal
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import baseline_agents
 import baselines
@@ -129,7 +129,7 @@ def test_scores_do_not_change_the_training(tmp_path):
 
 @pytest.mark.parametrize(("algorithm", "setting"), [("ppo", "n_steps=32"), ("amortized", "cells=100000")])
 def test_a_stopped_run_leaves_the_model_of_its_last_score(algorithm, setting, tmp_path, monkeypatch):
-    monkeypatch.setattr(training._Recorder, "score", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(training._Recorder, "score", Mock(side_effect=KeyboardInterrupt))
     given = ["--hypotheses", "disjoint", "--channel", "split", "--horizon", "40", "--setting", setting]
     code, output = run("train", algorithm, *given, "--steps", "6000", "--out", tmp_path)
     assert code == 130

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -54,6 +55,14 @@ def test_the_design_is_the_optimum_of_a_general_solver(epsilon):
     assert made.gap < 2e-3
     assert best * (1 + 1e-6) >= made.cost * (1 - made.gap)  # the gap is a proof
     assert made.cost <= best * (1 + 2e-3)
+
+
+def test_the_information_of_nearly_equal_laws_keeps_its_digits():
+    for h in (0.0014, 0.003):  # by a series, and by the formula
+        problem = designed._Problem(np.array([[0.5, 0.5], [0.5 + h, 0.5 - h]]), 0.5, 9)
+        p, q = ((1 + Decimal(share)) / 2 for share in (0.5, 0.5 + h))
+        expected = [float(a * (a / b).ln() - a + b) for a, b in ((p, q), (q, p))]
+        np.testing.assert_allclose(problem.information(np.eye(2)[:1])[:, 0], expected, rtol=1e-9)
 
 
 EQUAL = [np.full((3, 5), 0.2), np.eye(3)[[0, 0, 1]], np.full((3, 40), 1 / 40), np.eye(16)]
