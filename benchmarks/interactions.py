@@ -56,10 +56,15 @@ def draw(table: pd.DataFrame, path: str) -> None:
         adaptive["interactions"], adaptive["risk"], 2 * adaptive["standard_error"], marker="o", capsize=3
     )
     for _, row in adaptive.iterrows():
-        axes.annotate(f" n = {row['batch']}", (row["interactions"], row["risk"]), va="bottom")
-    axes.axhline(split["risk"].item(), color="C1", label="split, no interaction")
-    axes.margins(x=0.12)
-    axes.set(xscale="log", ylim=(0, None), xlabel="public posteriors that users answer under, T / n")
+        place = row["interactions"], row["risk"] + 2 * row["standard_error"]
+        axes.annotate(f"n = {row['batch']}", place, (3, 3), textcoords="offset points")
+    axes.axhline(split["risk"].item(), color="C1", zorder=0, label="split, no interaction")
+    axes.margins(x=0.16)
+    axes.set(
+        xscale="log",
+        ylim=(0, 1.2 * adaptive["risk"].max()),
+        xlabel="public posteriors that users answer under, T / n",
+    )
     axes.set_ylabel("total KL of Bayes, nats")
     axes.set_title("adaptive-split in batches of n users")
     axes.legend()
