@@ -113,7 +113,7 @@ class Learner(ABC):
 
 
 class MixtureLearner(Learner):
-    """Learns :attr:`weights` of the hypotheses, and predicts the candidates' weighted mixture.
+    """Learner that keeps :attr:`weights` of the hypotheses and predicts the weighted mixture of candidates.
 
     It can read the likelihood of a message under every hypothesis, on adaptive channels too. Its state is one
     array ``(..., N)``, which begins as :attr:`_prior` in every game.
@@ -199,7 +199,7 @@ class MixtureLearner(Learner):
 
 
 class ExponentialWeights(MixtureLearner):
-    """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums up a loss estimate.
+    """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` is a sum of loss estimates.
 
     WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`.
 

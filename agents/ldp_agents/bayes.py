@@ -27,7 +27,7 @@ class Bayes(ExponentialWeights):
 
     It reads any channel. Under a truth drawn from its prior, and contexts that depend on it only through the
     public transcript, no learner on the same channel has a smaller expected risk. For a truth outside the
-    class it can be worse than never learning; a rate below 1 trusts every message less, and helps then.
+    class it can be worse than never learning; a rate below 1 trusts every message less, which can help.
 
     Args:
         game: the public rules.
@@ -63,7 +63,7 @@ class Bayes(ExponentialWeights):
 
     @property
     def _prior(self) -> FloatArray:
-        """Initial losses: those that turn equal weights into the prior."""
+        """Losses before the first message, for which :meth:`_weigh` gives the prior."""
         return self._start
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
@@ -75,7 +75,7 @@ class Bayes(ExponentialWeights):
         self._least[mask] = 1.0
 
     def confidence_set(self, alpha: float) -> BoolArray:
-        """Hypotheses ``(..., K)`` that are not dropped: True in every round for the truth, mostly.
+        """Mask ``(..., K)`` of a confidence set: in most games the truth stays in it in every round.
 
         A hypothesis is dropped for good when its posterior weight, at rate 1, is at most ``alpha`` times its
         prior weight. Under truth ``*`` the ratio ``prior_* / posterior_* = sum_k prior_k L_k / L_*`` is a
@@ -104,12 +104,12 @@ class Bayes(ExponentialWeights):
         return super()._weigh_along(totals)
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """``-log sum_y f_k[y] q(z | y)``."""
+        """Negative log-likelihoods, ``-log sum_y f_k[y] q(z | y)``, finite also for impossible messages."""
         return -finite(self.log_likelihoods(messages, candidates))
 
 
 class MLE(SmoothedLearner, Bayes):
-    """Predicts what the likeliest hypothesis says (the mean of those that tie), smoothed by 1/T.
+    """Maximum likelihood: predicts the likeliest hypothesis (the mean of those that tie), smoothed by 1/T.
 
     It trusts its leader from the first message on, and pays for it: the smoothing keeps the KL finite, not
     small.
@@ -121,7 +121,7 @@ class MLE(SmoothedLearner, Bayes):
 
 
 class Thompson(SmoothedLearner, Bayes):
-    """Predicts a hypothesis drawn from Bayes' posterior, a new one in every round, smoothed by 1/T.
+    """Thompson sampling: predicts a new draw from Bayes' posterior in every round, smoothed by 1/T.
 
     Here an action does not decide what is seen next, and the KL is convex in the prediction: on average it
     loses at least as much as the posterior mean, smoothed alike. It is an example of a randomized learner.
@@ -136,17 +136,17 @@ class Thompson(SmoothedLearner, Bayes):
     def reset(
         self, batch_shape: tuple[int, ...] = (), generators: Sequence[np.random.Generator] | None = None
     ) -> None:
-        """Begin with the prior, and a generator for each game; fresh ones when not given."""
+        """Begin an episode, with a random generator for each game; new ones when not given."""
         super().reset(batch_shape)
         self._generators = generators or np.random.default_rng().spawn(math.prod(batch_shape))
         self._uniforms = open_uniforms(self._generators, (1,)).reshape(batch_shape)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
-        """The hypothesis of this round, the same one however often it is asked for."""
+        """Predict the hypothesis drawn for this round; repeated calls return the same."""
         chosen = categorical(self.weights, self._uniforms)
         return self._predict(np.eye(self.game.num_hypotheses)[chosen], self._check(candidates))
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
-        """Bayes' rule, and a new draw for the next round."""
+        """Apply Bayes' rule, and draw anew for the next round."""
         super().update(candidates, message)
         self._uniforms = open_uniforms(self._generators, (1,)).reshape(self._uniforms.shape)

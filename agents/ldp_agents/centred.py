@@ -16,7 +16,7 @@ _LEAST_SPREAD = 1e-12
 
 
 class CentredEXP3(SmoothedLearner):
-    """EXP3 without the constant that drowns the paper's losses; it reads every channel.
+    """EXP3 on loss estimates without the paper's offset, which drowns the signal; it reads every channel.
 
     Exponential weights on the channel's ``loss_estimates``. The rate ``sqrt(2 log K / V_t)`` needs no
     horizon: V_t sums up the squared spread of the estimates so far.
@@ -45,7 +45,7 @@ class CentredEXP3(SmoothedLearner):
 
 
 class Unbiased(CentredEXP3):
-    """EXP3 on unbiased losses of labels: its estimates need no hypothesis that is right.
+    """EXP3 on unbiased losses of labels: estimates that are valid even if no hypothesis is right.
 
     As ``centred-exp3``, on unbiased estimates of the clipped log-loss of labels
     (:meth:`ldp_gym.Channel.unbiased_losses`), which are noisier, and which not every channel has.

@@ -18,7 +18,7 @@ _WEIGHT_FLOOR = 1e-300
 """Least weight of a hypothesis, so that a later message can bring it back."""
 
 _PAIR_SHARES = tuple(n / 6 for n in range(1, 6))
-"""Weights of the first of a pair in their five mixtures."""
+"""Weights of a pair's first hypothesis in its five mixtures."""
 
 _MOST_HYPOTHESES, _MOST_BESIDE_OTHERS = 128, 32
 """Largest number of hypotheses that ``pairs`` takes by itself, and as an expert of ``robust``."""
@@ -102,12 +102,12 @@ class FixedShare(LinearWeights):
         super().__init__(game)
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
-        """``(1 - share) w_k L_k / sum_j w_j L_j + share / K``."""
+        """New weights ``(1 - share) w_k L_k / sum_j w_j L_j + share / K``."""
         return spread_evenly(bayes_rule(weights, likelihoods), self.share)
 
 
 class SoftBayes(LinearWeights):
-    """Bayes for a truth that is a mixture: small steps towards what Bayes' rule says.
+    """Bayes for a truth that is a mixture: small steps towards the posterior.
 
     The weights become ``(1 - rate) w_k + rate w_k L_k / sum_j w_j L_j``.
 
@@ -168,7 +168,7 @@ class Pairs(LikelihoodLearner):
         return self._log_prior
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Bayes' rule over the mixtures, whose likelihoods are mixtures of the members'."""
+        """Apply Bayes' rule to the mixtures; the likelihood of each is the mixture of its members'."""
         self._state = self._state + log_ratios(finite_logs(likelihoods @ self._mixtures.T))
 
 
@@ -187,7 +187,7 @@ def mixtures_of_two(num_hypotheses: int) -> FloatArray:
 
 
 class Robust(LikelihoodLearner):
-    """For a truth of any kind: Bayes over three experts, weighed by how well each predicted the messages.
+    """Bayes over three experts for different truths, weighed by how well each predicted the messages.
 
     - :class:`Pairs` expects a member, or a mixture of two;
     - :class:`FixedShare` expects members that switch;
@@ -229,7 +229,7 @@ class Robust(LikelihoodLearner):
             expert.restart(mask)
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Bayes' rule over the experts, who learn in their own ways."""
+        """Apply Bayes' rule to the experts, and let each of them learn."""
         predicted = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
         self._state = self._state + log_ratios(finite_logs(predicted))
         for expert in self._experts:

@@ -31,12 +31,12 @@ class LiteralLearner(SmoothedLearner):
             )
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The message itself."""
+        """Losses of the hypotheses: the message itself."""
         return messages
 
 
 class WMA(LiteralLearner):
-    """The paper's weighted majority algorithm (Algorithm 1), to the letter but for one slip in its box.
+    """The paper's weighted majority algorithm (Algorithm 1), to the letter but for one misprint in its box.
 
     The box prints the rate ``sqrt(2 K log K / T)``; Lemma 4 and its proof need
     ``sqrt(2 log K / T)``, and with the box's rate the lemma's bound is exceeded.

@@ -42,13 +42,13 @@ CLASSES: dict[str, dict[str, Any]] = {
 """Class families by name, as keyword arguments of ``gym.make``."""
 
 RANGES = {"epsilon": (0.25, 8.0), "K": (2, 64), "M": (2, 128), "T": (100, 3000)}
-"""Least and largest numbers of the games."""
+"""Smallest and largest numbers of the simulated games."""
 
 DRAWN_GAMES = {
     "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
     **{key: list(ends) for key, ends in RANGES.items()},
 }
-"""The games of :func:`draw_rules` as a model's ``trained_on`` has them."""
+"""Description of the games of :func:`draw_rules`, for a model's ``trained_on``."""
 
 _REDRAWN = ("dirichlet", "softmax-linear")
 """Families from which every episode draws a new class."""
@@ -110,7 +110,7 @@ def fit_amortized(config: Config, settings: AmortizedSettings, progress: Progres
 
 
 class TorchNetwork(torch.nn.Module):
-    """Parameters of :func:`ldp_agents.rl.network.make_parameters` as PyTorch trains them."""
+    """Parameters of :func:`ldp_agents.rl.network.make_parameters` as a PyTorch module."""
 
     def __init__(self, arrays: Mapping[str, FloatArray]) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class TorchNetwork(torch.nn.Module):
         return outputs
 
     def numpy(self) -> dict[str, FloatArray]:
-        """The arrays as NumPy plays them."""
+        """Parameters as NumPy arrays, by name."""
         return {name: array.detach().numpy().astype(np.float64) for name, array in self.arrays.items()}
 
 
@@ -146,7 +146,7 @@ class Batch(NamedTuple):
 def make_rules(
     family: str, channel: str, epsilon: float, num_hypotheses: int, num_labels: int, horizon: int
 ) -> dict[str, Any]:
-    """The rules of a game, with M as near to the given one as the family allows."""
+    """The rules of a game, with M as close to ``num_labels`` as the family allows."""
     rules = {
         **CLASSES[family],
         "num_hypotheses": num_hypotheses,
@@ -210,7 +210,7 @@ def _tensor(array: FloatArray) -> torch.Tensor:
 
 
 def learned_log_likelihoods(net: TorchNetwork, batch: Batch) -> torch.Tensor:
-    """``log sum_y f_k[y] exp(q_y)``, ``(B, n, K)``, up to a constant of each round."""
+    """Log-likelihoods ``log sum_y f_k[y] exp(q_y)``, ``(B, n, K)``, up to a constant of each round."""
     outputs = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
     table = network.node_weights(outputs, batch.channel, torch.logaddexp)
     step = torch.diff(table)
@@ -220,7 +220,7 @@ def learned_log_likelihoods(net: TorchNetwork, batch: Batch) -> torch.Tensor:
 
 
 def total_kl(log_likelihoods: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Mean total KL of the smoothed mixtures that running sums of log-likelihoods weigh."""
+    """Mean total KL of smoothed mixtures, with weights from running sums of log-likelihoods."""
     weights = torch.softmax(torch.cumsum(log_likelihoods, dim=1) - log_likelihoods, dim=-1)
     prediction = torch.einsum("bnk,bnkm->bnm", weights, batch.smooth)
     truth = batch.truth

@@ -1,4 +1,4 @@
-"""Policies of LDPAsk-v0 as channels: learned ways to ask private questions, next to those made by people."""
+"""Policies of LDPAsk-v0 as channels: learned private questions, to compare with hand-made ones."""
 
 from __future__ import annotations
 

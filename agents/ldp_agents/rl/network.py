@@ -83,7 +83,7 @@ def learned_log_likelihood(
     candidates: FloatArray,
     posterior: FloatArray | None = None,
 ) -> FloatArray:
-    """Learned log-likelihoods ``(..., K)`` of messages; ``weights`` are those of the relation's nodes."""
+    """Learned log-likelihoods ``(..., K)`` of messages, from the weights of the relation's nodes."""
     total: FloatArray = np.zeros(())
     for values in relation.read(messages, candidates, posterior):
         total = total + np.interp(values, relation.nodes, weights)
@@ -126,7 +126,7 @@ def make_parameters(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[s
 
 
 def apply_network(parameters: Parameters, rows: Any) -> Any:
-    """The outputs ``(..., outputs)`` of inputs ``(..., inputs)``."""
+    """Outputs ``(..., outputs)`` of the network for inputs ``(..., inputs)``."""
     layer, i = rows, 0
     while f"w{i}" in parameters:
         layer, i = (layer @ parameters[f"w{i}"] + parameters[f"b{i}"]).clip(0), i + 1

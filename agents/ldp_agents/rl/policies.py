@@ -101,7 +101,7 @@ class PolicyLearner(Learner):
         self._weights = None
 
     def predict(self, candidates: FloatArray) -> FloatArray:
-        """The mixture of the candidates by the policy's mean action."""
+        """Mixture of the candidates, weighed by the policy's mean action."""
         if self._weights is None:  # the policy acts, and remembers, once per round
             features = self._evidence.features
             action, self._memory = self.algorithm.predict(

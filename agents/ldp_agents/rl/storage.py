@@ -28,7 +28,7 @@ SHIPPED = Path(__file__).parent / "weights" / "amortized"
 """Directory of the model that comes with the package."""
 
 MODEL_PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
-"""Packages whose versions stand on a model's card."""
+"""Packages whose versions are recorded on a model's card."""
 
 
 def save(model: Any, directory: str | Path) -> None:
@@ -139,7 +139,7 @@ def _policy_card(model: Any) -> dict[str, Any]:
 
 
 def read_card(directory: Path) -> dict[str, Any]:
-    """The card of a model: what it was trained on, and what made it. It may not name code."""
+    """Read the card of a model: its training games and configuration. A card that names code is refused."""
     try:
         card = json.loads((directory / CARD).read_text("utf-8"))
         if not isinstance(card["trained_on"], dict):
@@ -154,7 +154,7 @@ _shipped: Any = cache(partial(load, SHIPPED))
 
 
 class Amortized(NetworkLearner):
-    """Network trained on simulated games: how far to trust what messages say about labels; close to Bayes.
+    """Network trained on simulated games to judge how much a message says about labels; close to Bayes.
 
     ``ldp-gym train amortized`` makes it; docs/learned.md says what it was trained on.
 

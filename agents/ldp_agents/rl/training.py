@@ -1,4 +1,4 @@
-"""Run the training of an agent: scores on held-out episodes, and the model in a directory."""
+"""Train an agent, score it on held-out episodes, and store the model in a directory."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CONFIG, SCORES = "config.json", "scores.jsonl"
 
 
 def algorithm_of(name: str) -> Algorithm:
-    """The algorithm of a name."""
+    """Look up a training algorithm by name."""
     if name not in ALGORITHMS:
         raise ValueError(f"unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}")
     return ALGORITHMS[name]
@@ -106,7 +106,7 @@ class Config:
         return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in self.settings.items()})
 
     def card(self, settings: Any) -> dict[str, Any]:
-        """The configuration with all settings of the algorithm, and the versions: what made a model."""
+        """Entries of a model's card: the configuration with all settings, and the versions of packages."""
         config = {**asdict(self), "settings": asdict(settings)}
         return {"config": config, "versions": versions(*MODEL_PACKAGES)}
 
