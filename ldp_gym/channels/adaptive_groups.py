@@ -1,4 +1,4 @@
-"""Groups: the hypotheses in a few groups of equal posterior, and which of them likes the label best.
+"""Groups of hypotheses of about equal posterior: the message names the one that likes the label best.
 
 On disjoint supports a message tells most if its group has the share r* of the posterior
 (:func:`ldp_gym.theory.best_share`), so there are about ``1 / r*`` groups, and fewer when one hypothesis has
@@ -29,8 +29,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     The hypotheses are dealt into g groups, the likely ones first, each to the group with the least of the
     public posterior so far. The user names the group that gives the label the largest posterior-weighted mean
-    probability, with probability ``e^eps / (e^eps + g - 1)``, or any other. The message has each hypothesis'
-    group, and at its end the group named.
+    probability, with probability ``e^eps / (e^eps + g - 1)``, or any other. The message lists each
+    hypothesis' group, and last the group named.
 
     Example:
         K = 3, eps = 1, posterior (0.6, 0.25, 0.15): two groups, {1} and {2, 3}. The weighted mean of the
@@ -41,8 +41,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         >>> np.exp(AdaptiveGroups(3, 3, 100).log_likelihood(message, table, posterior)).round(3).tolist()
         [0.685, 0.592, 0.361]
 
-    Privacy: the groups depend on public things only, and any group is named with one of two probabilities,
-    ``e^eps`` apart.
+    Privacy: the groups depend on public values only, and any group is named with one of two probabilities,
+    a factor of ``e^eps`` apart.
 
     When to use it: rounds may depend on earlier messages and eps is 1 or more; on 8 or 32 disjoint supports
     no other channel here is as close to the limit. When not: at eps of 0.5 or less, or K above 100, take
@@ -55,7 +55,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Possible numbers of groups: 2, 3, 5, 9, ... and at most ``1 / r*``, rounded, or K."""
+        """Possible numbers of groups: 2, 3, 5, 9, ... up to ``min(1 / r*, K)``, rounded, at least 2."""
         share = max(best_share(self.epsilon), 1.0 / self.num_hypotheses)
         most = max(2, round(1.0 / share))
         steps = (2**power + 1 for power in range(most.bit_length()))
@@ -63,12 +63,12 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """K that blur the order of dealing, one for each of: truthful or not, which other group, ties."""
+        """Number of uniforms: K blur the order of dealing; one each for truth, other group and ties."""
         return self.num_hypotheses + 3
 
     @property
     def message_space(self) -> gym.spaces.MultiDiscrete:
-        """The group of each hypothesis, and the one that is named."""
+        """Space of messages: the group of each hypothesis, then the group that is named."""
         return gym.spaces.MultiDiscrete([self.sizes[-1]] * (self.num_hypotheses + 1))
 
     def possible(self, messages: Messages) -> BoolArray:
@@ -186,13 +186,13 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """One uniform per hypothesis: they blur the order in which groups are dealt."""
+        """Number of public coins: K, which blur the order in which the hypotheses are dealt."""
         return self.num_hypotheses
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """One message per group."""
+        """Messages that name each group of the division that the coins deal."""
         return _name_each(self._divide(coins, posterior)[None])[0]
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:

@@ -21,7 +21,7 @@ from ldp_gym.core.sampling import open_uniforms
 CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 
 Public = FloatArray | None
-"""The public posterior ``(..., K)``; None where a channel does not read it."""
+"""Public posterior ``(..., K)``; None for a channel that does not read it."""
 
 _LARGEST_LIST, _FEWEST_DRAWS = 20_000_000, 20
 """Largest list of messages, in numbers, and least number of draws of the public coins that it has."""
@@ -165,7 +165,7 @@ class Channel(ABC):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Losses ``(..., K)`` for a learner that averages: in expectation under any member its own is least.
+        """Losses ``(..., K)`` for a learner that averages: under any member, its own expected loss is least.
 
         By default the quadratic score of a message out of few, and the logarithmic score of others, relative
         to the uniform mixture: on an eps-private channel it lies in ``[-eps, eps]``.

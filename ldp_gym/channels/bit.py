@@ -1,4 +1,4 @@
-"""One private bit about a public contrast: does a combination of the hypotheses favour the label?
+"""Channels of one private bit: does a public combination of the hypotheses favour the label?
 
 A contrast has coefficients c of the hypotheses that sum to 0. The bit ``sum_k c_k f_k(x)[y] > 0`` goes
 through randomized response; where the sum is 0, a private coin answers.
@@ -32,7 +32,7 @@ class BitChannel(EvenChannel):
     """One private bit about a public contrast of the hypotheses.
 
     Public coins draw a question ``(..., K)`` in [-1, 1], which determines the contrast. The message is the
-    question, with a sign such that hypotheses that like the answer are negative.
+    question, signed so that hypotheses that like the answer have negative entries.
 
     The base measure of :meth:`log_density` is the law of the question, times counting the two answers.
     """
@@ -48,7 +48,7 @@ class BitChannel(EvenChannel):
         return questions
 
     def _terms(self, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Factors of a contrast, and their sizes, ``(..., K, M)``: by default the candidates, twice."""
+        """Factors of the coefficients, and their sizes, ``(..., K, M)``: by default the candidates."""
         return candidates, candidates
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
@@ -57,17 +57,17 @@ class BitChannel(EvenChannel):
 
     @property
     def message_space(self) -> gym.spaces.Box:
-        """Coefficients of the hypotheses, negative for those that like the answer."""
+        """Space of messages: a number in [-1, 1] per hypothesis, negative if it likes the answer."""
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def possible(self, messages: Messages) -> BoolArray:
-        """Mask ``(...)`` of questions with a sign: by default contrasts of largest coefficient 1, or 0."""
+        """Mask ``(...)`` of valid messages: by default contrasts of largest absolute coefficient 1 or 0."""
         largest = np.abs(messages).max(axis=-1)
         return np.isin(largest, [0.0, 1.0]) & (np.abs(messages.sum(axis=-1)) <= _UNBALANCED)
 
     @property
     def num_uniforms(self) -> int:
-        """The public coins, and one for the answer."""
+        """Number of uniforms: the public coins, and one for the answer."""
         return self.num_public_coins + 1
 
     @property
@@ -88,7 +88,7 @@ class BitChannel(EvenChannel):
         return np.where(yes[..., None], -questions, questions)
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        """1 for a label that the answer favours, 0 for another, 1/2 where a private coin answers."""
+        """Agreement of labels: 1 if the answer favours it, 0 if not, 1/2 where a private coin answers."""
         # Hypotheses that like the answer are negative in a message, and positive in a contrast.
         return label_sides(self._contrast(-np.asarray(messages), posterior), *self._terms(candidates))
 
@@ -152,7 +152,7 @@ def differences(candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _sides(sums: FloatArray, sizes: FloatArray) -> FloatArray:
-    """1 for positive sums, 0 for negative ones, 1/2 for zero up to rounding of terms of these sizes."""
+    """Sides of sums: 1 if positive, 0 if negative, 1/2 if zero up to rounding of terms of these sizes."""
     edge = TIE * sizes
     side: FloatArray = np.add(sums > edge, sums >= -edge, dtype=np.float64)
     side *= 0.5

@@ -6,7 +6,7 @@ at K and is never below 1. With ``s = tanh(eps/2)``, a round lowers it in expect
 
     ``(s^2 / 2) (1 / q_*) sum_k q_k (f_k(S) - f_*(S))^2``.
 
-docs/proofs.md has the proof. So sets that tell the truth from the others bound the sum of all losses, without
+docs/proofs.md proves this. So sets that tell the truth from the others bound the sum of all losses, without
 a logarithm, whoever picks the contexts.
 """
 
@@ -44,7 +44,7 @@ class Challenge(AdaptiveChannel, BitChannel):
 
     By default the set of labels is then *turned* three times for the posterior: each step takes the labels
     that the hypotheses above the mean give more probability to (:func:`turn_contrast`), so that the answers
-    of likely hypotheses differ more. Used is the last of these sets that passes the guard (the first does)
+    of likely hypotheses differ more. The last of these sets that passes the guard (the first does) is used:
 
         ``sum_k q_k (f_k(S) - f_j(S))^2 >= guard * TV(f_j, fbar)^2``.
 
@@ -61,7 +61,7 @@ class Challenge(AdaptiveChannel, BitChannel):
         >>> np.exp(channel.log_likelihood(yes, table, posterior)).round(3).tolist()
         [0.454, 0.592, 0.685]
 
-    Privacy: the question depends on public things only. Given the question, an answer has probability
+    Privacy: the question depends on public values only. Given the question, an answer has probability
     ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)``, or 1/2 on a tie: the ratio is at most ``e^eps``.
 
     When to use it: users can wait for each other, and eps is small (measured at eps = 1). It is never blind.
@@ -96,7 +96,7 @@ class Challenge(AdaptiveChannel, BitChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """One that draws a hypothesis, or one for each hypothesis."""
+        """Number of public coins: one, which draws a hypothesis, or K with ``question="all"``."""
         return 1 if self.question == "one" else self.num_hypotheses
 
     def possible(self, messages: Messages) -> BoolArray:
@@ -110,11 +110,11 @@ class Challenge(AdaptiveChannel, BitChannel):
         return super().encode(labels, self._votes(candidates, posterior), uniforms, posterior)
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        """1 for a label that the answer favours, 0 for another, 1/2 where a private coin answers."""
+        """Agreement of labels: 1 if the answer favours it, 0 if not, 1/2 where a private coin answers."""
         return super().agreement(messages, self._votes(candidates, posterior), posterior)
 
     def _votes(self, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """Factors of the coefficients: the candidates, or ``sqrt(q_j f_j[y])`` where j prefers y, else 0."""
+        """Factors of the coefficients: the candidates, or ``sqrt(q_j f_j[y])`` if j prefers y, else 0."""
         if self.question == "one":
             return candidates
         tempered = self._tempered(posterior)
@@ -124,7 +124,7 @@ class Challenge(AdaptiveChannel, BitChannel):
         return np.where(prefers, np.sqrt(tempered[..., None] * candidates), 0.0)
 
     def _tempered(self, posterior: Public) -> FloatArray:
-        """``q_k``, proportional to the square root of the public posterior."""
+        """Tempered posterior ``q_k``, proportional to the square root of the public posterior."""
         roots = np.sqrt(self._public(posterior))
         return roots / sums_in_order(roots)
 

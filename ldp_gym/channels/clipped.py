@@ -27,7 +27,7 @@ NEGLIGIBLE = 1e-5
 
 
 class ClippedChannel(Channel):
-    """A randomization of ``log pbar_j[h_t(y)]`` in one or all of the K coordinates: a loss for each.
+    """A channel that reveals a noisy ``log pbar_j[h_t(y)]`` of one or all of the K hypotheses, as a loss.
 
     The other arguments are those of every :class:`Channel`.
 
@@ -43,7 +43,7 @@ class ClippedChannel(Channel):
 
     @property
     def message_space(self) -> gym.spaces.Box:
-        """``R^K``: a loss for each hypothesis."""
+        """Space of messages, ``R^K``: a loss for each hypothesis."""
         return gym.spaces.Box(-np.inf, np.inf, (self.num_hypotheses,), dtype=np.float64)
 
     @abstractmethod
@@ -145,7 +145,7 @@ def range_of(density: FloatArray, lengths: FloatArray) -> tuple[FloatArray, Floa
 
 
 def mark_revealed(losses: FloatArray) -> FloatArray:
-    """Losses without an exact zero, which stands for "not revealed" where one coordinate of K is."""
+    """Replace losses of exactly 0, which means "not revealed", by the smallest normal float."""
     return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)
 
 

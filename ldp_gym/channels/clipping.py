@@ -1,4 +1,4 @@
-"""Clipping, Section 4: bounded log-likelihoods without touching their order.
+"""Clipping, Section 4: bounds log-likelihoods and keeps their order.
 
 The paper cuts label y into ``ceil(M max_j f_j[y])`` cells and lets ``h_t`` move a label to a uniform cell of
 all ``N'`` with probability 1/T, so that the density ``pbar_j = h_t o f_j`` of a cell lies within

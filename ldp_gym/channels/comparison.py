@@ -1,9 +1,9 @@
-"""Comparisons: one private bit that says which of two sides of hypotheses likes the label better.
+"""Comparisons: one private bit says which of two sides of hypotheses likes the label better.
 
 Public coins draw two sides A and B. The bit ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]`` goes
 through randomized response; where both means are equal a private coin decides. The message is -1 on the side
 that won, +1 on the other and 0 elsewhere. The signs are not losses: the truth need not win more often than
-others. What is scored is how well a hypothesis predicts the answer.
+others. A hypothesis is scored by how well it predicts the answer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, unifo
 from ldp_gym.core.sampling import integers
 
 _HALF = 0.5 - 1e-9
-"""Half of the posterior, less the rounding of its sums."""
+"""Half of the posterior, less a tolerance for the rounding of its sums."""
 
 
 class Split(BitChannel):
@@ -84,7 +84,7 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
 
     The hypotheses are put in a public random order and cut where half of the public posterior is reached. The
     user compares the posterior-weighted mean probabilities of the label and answers with one bit, flipped
-    with probability ``1 / (e^eps + 1)``. In the end the likeliest hypothesis stands against all others.
+    with probability ``1 / (e^eps + 1)``. A hypothesis that has half of it stands against all others.
 
     Example:
         K = 3, eps = 1, posterior (0.5, 0.3, 0.2): hypothesis 1 has half and stands against {2, 3}, whose
@@ -180,7 +180,7 @@ class Scheffe(BitChannel):
         return pairs, uniform_distribution(len(pairs))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Both answers to every pair."""
+        """Messages for every pair of hypotheses, with both answers."""
         return self.list_messages(candidates).messages
 
 

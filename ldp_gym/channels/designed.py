@@ -1,4 +1,4 @@
-"""The channel that is optimised for the candidates at hand, over all extremal mechanisms."""
+"""A channel that is optimised for the given candidates, over all extremal mechanisms."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Designed(TwoLevelChannel):
     with ``e^-eps c_S``. Every eps-private channel is one of this kind with messages merged (Kairouz, Oh and
     Viswanath 2016). The masses ``c_S`` minimise the convex ``J = sum_{i != j} p_ij / (1/T + D_ij)``: with i
     the truth, a message tells ``D_ij`` nats against j, so j stays in play for about ``1 / D_ij`` rounds, and
-    one of them costs ``p_ij = KL(f_i, (f_i + f_j) / 2)``. Newton's method solves it, with a small barrier, to
-    the last digits, so every processor finds the same design.
+    each of them costs ``p_ij = KL(f_i, (f_i + f_j) / 2)``. Newton's method solves it, with a small barrier,
+    to the last digits, so every processor finds the same design.
 
     Example:
         K = 3 hypotheses on disjoint labels, eps = 1: nearly all mass is on the single labels, which is
@@ -67,7 +67,7 @@ class Designed(TwoLevelChannel):
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
-        """The numbers of the sets: as many as M allows, so that they are known before the candidates."""
+        """Space of messages: numbers of sets, as many as M allows, as the candidates are not known yet."""
         return gym.spaces.Discrete(128 + self.num_labels // 2)
 
     def design(self, candidates: FloatArray) -> Design:

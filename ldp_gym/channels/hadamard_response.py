@@ -30,7 +30,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
 
     Privacy: a column has one of two probabilities, ``e^eps`` apart.
 
-    When to use it: as ``subset-selection`` where messages must be short, at eps up to about 1. When not: at
+    When to use it: in place of ``subset-selection``, for short messages, at eps up to about 1. When not: at
     larger eps half of the columns are too many, and at any eps its signal fades with M.
 
     The base measure of :meth:`log_density` counts columns.
@@ -54,7 +54,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
-        """Number of a column of the Hadamard matrix."""
+        """Space of messages: the number of a column of the Hadamard matrix."""
         return gym.spaces.Discrete(self.order)
 
     def encode(

@@ -63,7 +63,7 @@ class HalfSpace(BitChannel):
 
     When to use it: users answer all at once, and nothing is known of class and contexts: it is never blind,
     and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`, whatever M, but for the
-    little that eight steps to the Lewis weights and floats cost (docs/proofs.md). A new table takes time of
+    little that rounding and stopping at eight Lewis steps cost (docs/proofs.md). A new table takes time of
     order ``M min(K, M)^2``, seconds where both are 500; min(K, M) is at most 32,768. ``turned=0.5`` pays
     less on random tables. When not: ``designed`` pays less where its limits allow it, an adaptive channel
     where users can wait for each other, and above eps = 2 one bit is too little.
@@ -83,7 +83,7 @@ class HalfSpace(BitChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """One uniform for each dimension; one more decides about turning, if there is any."""
+        """Number of public coins: one per dimension, and one more that decides about turning, if any."""
         return self._dimensions + (self.turned > 0.0)
 
     @property

@@ -1,4 +1,4 @@
-"""Lists of messages that stand for all messages of a channel, so that expectations are sums."""
+"""Lists of messages that represent all messages of a channel, so that expectations are sums."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.MultiDiscrete:
-        """The hash's two numbers, and a bucket."""
+        """Space of messages: the two numbers of the hash, and a bucket."""
         return gym.spaces.MultiDiscrete([self.prime - 1, self.prime, self.num_buckets])
 
     @property
@@ -113,7 +113,7 @@ class LocalHashing(EvenChannel, LabelChannel):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """One message per bucket of the hash."""
+        """Messages that name each bucket of the hash that the coins draw."""
         return self._name_each(integers(self.prime - 1, coins[0]), integers(self.prime, coins[1]))
 
     def _name_each(self, first: IntArray, second: IntArray) -> IntArray:

@@ -27,7 +27,7 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, m
 
 CALIBRATIONS = ("paper", "tight")
 _CHUNK = 2**14
-"""Distances computed at a time, in floats: they stay in the cache of one core."""
+"""Number of distances computed at a time, small enough to stay in the cache of one core."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Noise(NamedTuple):
 
 
 class NoisyChannel(ClippedChannel):
-    """A noisy, affine image of the clipped log-likelihoods.
+    """A channel that sends clipped log-likelihoods with additive noise, mapped to losses.
 
     A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12). The other
     arguments are those of :class:`ClippedChannel`.
@@ -217,7 +217,7 @@ class LaplaceSingle(NoisyChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The importance-weighted estimate: public centres, plus K times the revealed deviation."""
+        """Importance-weighted loss estimates: public centres, plus K times the revealed deviation."""
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
@@ -247,7 +247,7 @@ class VectorChannel(NoisyChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Two for h_t, and one for each coordinate's noise."""
+        """Number of uniforms: two for h_t, and one for each coordinate's noise."""
         return 2 + self.num_hypotheses
 
     def encode(
@@ -287,7 +287,7 @@ class VectorChannel(NoisyChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The noisy log-likelihoods themselves, without the public offset."""
+        """Loss estimates: the noisy log-likelihoods, negated, without the public offset."""
         noise = self.noise(candidates)
         return -self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
 

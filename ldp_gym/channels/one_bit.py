@@ -42,7 +42,7 @@ class OneBit(ClippedChannel):
 
     Privacy: the coordinate does not depend on the label, and the probability of a bit lies between
     ``1 / (e^eps + 1)`` and ``e^eps / (e^eps + 1)``. Its worst-case variance on [-1, 1] at eps = 0.1, 1, 4 is
-    400.7, 4.68, 1.08; Laplace noise has 800, 8, 0.50.
+    400.7, 4.68, 1.08; that of Laplace noise is 800, 8, 0.50.
 
     When to use it: unbiased losses at eps up to about 2, or finite messages. When not: above that ``hybrid``
     has less noise.
@@ -85,7 +85,7 @@ class OneBit(ClippedChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Two for h_t, one for the coordinate, and those of the mechanism."""
+        """Number of uniforms: two for h_t, one for the coordinate, and the mechanism's own coins."""
         return 3 + self._num_coins
 
     def encode(
@@ -153,13 +153,13 @@ class OneBit(ClippedChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The importance-weighted estimate: public centres, plus K times the revealed deviation."""
+        """Importance-weighted loss estimates: public centres, plus K times the revealed deviation."""
         return importance_weighted_losses(
             messages, -messages, *self.ranges(candidates, self.clipping.cells(candidates))
         )
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """In each coordinate, a report for every piece on which the density is constant."""
+        """A message for every coordinate and every piece on which the density is constant."""
         cells = self.clipping.cells(candidates)
         scales, reached = self._scales(candidates, cells), cells.lengths > 0.0
         messages, weights = [], []
@@ -172,7 +172,7 @@ class OneBit(ClippedChannel):
         return complete_list(np.concatenate(messages), np.log(np.concatenate(weights)))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """All pieces, as :meth:`list_messages` has them."""
+        """All messages of :meth:`list_messages`."""
         return self.list_messages(candidates, posterior).messages
 
     def messages_given_coins(

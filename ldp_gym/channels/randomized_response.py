@@ -33,7 +33,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
     Privacy: a report is ``e^eps`` times likelier from its own label than from another, and never more.
 
     When to use it: two to five labels, or eps of 4 and more. When not: the chance to hear the label falls as
-    ``e^eps / M``; at M = 16 and eps = 1 ``split`` has two fifths of its risk.
+    ``e^eps / M``; at M = 16 and eps = 1 ``split`` pays two fifths of its risk.
 
     The base measure of :meth:`log_density` counts labels.
     """
@@ -80,7 +80,7 @@ class Identity(RandomizedResponse):
     passed, as a sweep over all channels does, has no effect: eps is infinite.
 
     Example:
-        K = 3: hearing label 0 has the likelihoods ``f_k[0]``. Bayes on it has risk at most ``log K`` whatever
+        K = 3: hearing label 0 has the likelihoods ``f_k[0]``. Bayes on it pays at most ``log K`` whatever
         the class (Section 1): 1.1 nats for K = 3.
 
     Privacy: none. When to use it: as a reference in experiments. When not: with data about people.

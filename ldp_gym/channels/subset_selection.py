@@ -18,8 +18,8 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 class SubsetChannel(EvenChannel):
     """A random set of w out of N names, ``e^eps`` times likelier if it holds the user's name.
 
-    With w = N / (e^eps + 1), rounded, no pure channel estimates a distribution over N names better. The base
-    measure of :meth:`log_density` counts sets.
+    By default w is N / (e^eps + 1), rounded, as Ye and Barg (2018) choose it to estimate a distribution. The
+    base measure of :meth:`log_density` counts sets.
     """
 
     @property
@@ -29,7 +29,7 @@ class SubsetChannel(EvenChannel):
 
     @property
     def size(self) -> int:
-        """Number w of names in a set: ``N / (e^eps + 1)``, rounded."""
+        """Number w of names in a set: ``N / (e^eps + 1)``, rounded, at least 1."""
         return max(1, round(self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))))
 
     @property
@@ -44,7 +44,7 @@ class SubsetChannel(EvenChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """One for whether the set holds the name, and one for every name."""
+        """Number of uniforms: one for whether the set holds the name, and one for every name."""
         return 1 + self.num_names
 
     @abstractmethod
@@ -73,7 +73,7 @@ class SubsetChannel(EvenChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """One uniform per name: they order the names on a circle, of which the sets are windows."""
+        """Number of public coins: N, which order the names on a circle, of which the sets are windows."""
         return self.num_names
 
     def messages_given_coins(
@@ -98,7 +98,7 @@ def log_binomial(n: int, k: int) -> float:
 
 
 def _stirling_rest(n: int) -> float:
-    """``log n! - (n + 1/2) log n + n - log(2 pi) / 2``."""
+    """``log n! - (n + 1/2) log n + n - log(2 pi) / 2``, the rest of Stirling's formula."""
     if n < 16:
         return math.log(math.factorial(n)) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
     square = 1.0 / (n * n)
@@ -109,7 +109,7 @@ class SubsetSelection(SubsetChannel, LabelChannel):
     """A random set of labels that probably holds the label (Ye and Barg 2018).
 
     The message is a set of ``w = M / (e^eps + 1)`` labels, rounded, as M zeros and ones. It holds the user's
-    label with probability ``e^eps w / (e^eps w + M - w)``, and is uniform otherwise.
+    label with probability ``e^eps w / (e^eps w + M - w)``; all other labels are alike.
 
     Example:
         K = 3, M = 3, eps = 1: w = 1, which is randomized response. At M = 6, w = 2 and the set holds the
@@ -127,7 +127,7 @@ class SubsetSelection(SubsetChannel, LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.MultiBinary:
-        """Zeros and ones: 1 for a label in the set."""
+        """Space of messages: M zeros and ones, 1 for a label in the set."""
         return gym.spaces.MultiBinary(self.num_labels)
 
     def _write(self, sets: FloatArray) -> Messages:
@@ -156,7 +156,7 @@ class UnaryEncoding(LabelChannel):
     for the others. Given how many bits are 1, which says nothing about the label, it is subset selection.
 
     Example:
-        K = 3, M = 3, eps = 1: the own bit is 1 with probability 0.5, another with 0.269. The message (1, 0,
+        K = 3, M = 3, eps = 1: its bit is 1 with probability 0.5, another with 0.269. The message (1, 0,
         0) has probability ``0.5 * 0.731^2 = 0.267`` from label 0 and ``0.5 * 0.269 * 0.731 = 0.098`` from
         others.
 
@@ -175,7 +175,7 @@ class UnaryEncoding(LabelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """One uniform for each label's bit."""
+        """Number of uniforms: one for each label's bit."""
         return self.num_labels
 
     @property
@@ -184,12 +184,12 @@ class UnaryEncoding(LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.MultiBinary:
-        """Zeros and ones: a noisy bit for each label."""
+        """Space of messages: a noisy bit for each label."""
         return gym.spaces.MultiBinary(self.num_labels)
 
     @property
     def _log_zero(self) -> float:
-        """``log (1 - q)``, of a bit of another label that is 0."""
+        """Log probability that the bit of a label other than the user's is 0."""
         return -math.log1p(math.exp(-self.epsilon))
 
     def encode(
@@ -207,12 +207,12 @@ class UnaryEncoding(LabelChannel):
         return messages.astype(np.float64)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Only the first bit is 1: the ratio does not depend on the other bits."""
+        """The message whose only 1 is the first bit: the ratio does not depend on the other bits."""
         return (np.arange(self.num_labels) == 0).astype(np.int8)[None]
 
     @property
     def num_public_coins(self) -> int:
-        """2 M: M draw the number of ones, which says nothing about the label, M the labels' places."""
+        """Number of public coins, 2 M: half draw the number of ones, which is independent of the label."""
         return 2 * self.num_labels
 
     def messages_given_coins(

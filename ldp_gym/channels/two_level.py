@@ -1,4 +1,4 @@
-"""Messages that fit a label or do not: two densities, e^eps apart, as the best pure channels have them."""
+"""Two-level channels: a message fits a label or does not, with two densities a factor e^eps apart."""
 
 from __future__ import annotations
 

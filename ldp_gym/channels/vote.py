@@ -1,7 +1,7 @@
-"""Votes: every label is for the hypothesis that gives it the largest probability; equals share its vote.
+"""Votes: a label votes for the hypothesis that gives it the largest probability; equals share the vote.
 
-The channel ``vote`` sends a set of hypotheses that tends to hold the label's; ``wheel`` has them on a circle,
-and sends an arc that tends to cover the label's.
+The channel ``vote`` sends a set of hypotheses that tends to hold the one voted for; ``wheel`` puts them on a
+circle, and sends an arc that tends to cover it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CIRCLE_STEPS = 2.0**40
 
 @per_table
 def votes(candidates: FloatArray) -> FloatArray:
-    """Share of each label's vote that each hypothesis has, ``(..., K, M)``: one has all, or equals share it.
+    """Share of each label's vote that each hypothesis gets, ``(..., K, M)``; equals share it evenly.
 
     Example:
         >>> votes(np.array([[0.6, 0.2, 0.2], [0.6, 0.1, 0.3]])).tolist()
@@ -101,7 +101,7 @@ class Vote(SubsetChannel):
 
     @cached_property
     def size(self) -> int:
-        """``r* K``, rounded, which tells most about a vote; Ye and Barg's size estimates its law best."""
+        """Number of names in a set: ``r* K``, rounded, which tells most about a vote; from 1 to K - 1."""
         share = round(best_share(self.epsilon) * self.num_names)
         return min(max(1, share), self.num_names - 1)
 
@@ -111,7 +111,7 @@ class Vote(SubsetChannel):
 
     @property
     def message_space(self) -> gym.spaces.Box:
-        """A number per hypothesis: -1 in the set, +1 outside."""
+        """Space of messages: a number per hypothesis, -1 in the set, +1 outside."""
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def _write(self, sets: FloatArray) -> Messages:
@@ -132,7 +132,7 @@ class Vote(SubsetChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The quadratic score, as that of a :class:`LabelChannel` whose labels are votes."""
+        """Quadratic score of each hypothesis, with its votes in place of its labels."""
         own, other = self.agreement_rates
         squares = (own - other) * np.square(vote_laws_of_winners(candidates)).sum(axis=-1)
         return squares - 2.0 * self._chances(messages, candidates, posterior)
@@ -160,7 +160,7 @@ class Wheel(TwoLevelChannel):
         >>> Wheel(3, 3, 100).agreement(np.array([0.2, 0.5, 0.9]), table).tolist()
         [1.0, 0.0, 0.0]
 
-    Privacy: the circle depends on public things only. An arc has one density if it covers the vote and
+    Privacy: the circle depends on public values only. An arc has one density if it covers the vote and
     ``e^-eps`` times that if not, so the ratio for two labels is at most ``e^eps``.
 
     When to use it: eps above 1, any M; on disjoint supports it and ``designed`` come closest to the
@@ -176,12 +176,12 @@ class Wheel(TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """K for the hypotheses' places, one for each of: cover or not, start of the arc, ties."""
+        """Number of uniforms: K for places on the circle; one each for covering, the arc's start and ties."""
         return self.num_hypotheses + 3
 
     @property
     def message_space(self) -> gym.spaces.Box:
-        """Distance of each hypothesis behind the start of the arc."""
+        """Space of messages: distance of each hypothesis behind the start of the arc."""
         return gym.spaces.Box(0.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def possible(self, messages: Messages) -> BoolArray:
