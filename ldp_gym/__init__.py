@@ -71,7 +71,7 @@ _gym.register(
 
 
 def __getattr__(name: str) -> _Any:
-    """Names that are imported when they are first used, as ``ldp_gym.bench``."""
+    """Import a part of the package when its name, such as ``ldp_gym.bench``, is first used."""
     match name:
         case "bench":
             import ldp_gym.bench

@@ -90,7 +90,7 @@ class VectorSoftmaxAction(gym.vector.VectorActionWrapper):
 
     @property
     def autoreset_mode(self) -> gym.vector.AutoresetMode:
-        """When a game that is over begins again; Gymnasium's own wrappers do not hand it on."""
+        """Time at which a game that is over begins again; Gymnasium's own wrappers do not pass it on."""
         return self.env.unwrapped.autoreset_mode  # type: ignore[attr-defined]
 
     def actions(self, actions: npt.ArrayLike) -> FloatArray:

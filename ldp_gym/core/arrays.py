@@ -84,7 +84,7 @@ def uniform_distribution(*shape: int) -> FloatArray:
 
 
 _SMALL_ARRAY = 4096
-"""Size below which NumPy's overhead per call costs more than its work; picks between two forms below."""
+"""Size below which NumPy's overhead per call costs more than its work; decides which of two forms is used."""
 
 
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -14,13 +14,13 @@ from ldp_gym.core.validation import describe, numbers
 _Name = str | Callable[[list[int]], str]
 
 ROW_TOLERANCE = 1e-5
-"""Largest distance from one of the sum of a hypothesis' probabilities."""
+"""Largest distance by which the sum of a hypothesis' probabilities may miss 1."""
 
 PREDICTION_TOLERANCE = 1e-4
-"""Largest distance from one of the sum of a prediction, which is then renormalised."""
+"""Largest distance by which the sum of a prediction may miss 1, before it is renormalised."""
 
 _LARGEST_CONTEXT, _SUM_ROUNDING = 1e100, 1e-12
-"""Largest coordinate of a context, lest classes overflow; distance of a sum from one that is rounding."""
+"""Largest coordinate of a context, lest classes overflow; error of a sum that counts as rounding."""
 
 
 def distributions(
@@ -170,5 +170,5 @@ def row_totals(
 
 
 def _off_one(total: FloatArray) -> float:
-    """Largest distance from one of the sums ``(...)``; NaN if one is NaN."""
+    """Largest distance between 1 and any of the sums ``(...)``; NaN if one is NaN."""
     return float(np.abs(total - 1.0).max()) if total.ndim else abs(float(total) - 1.0)

@@ -139,7 +139,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         return self[name](**{**taken, **options})
 
     def takes(self, name: str, option: str) -> bool:
-        """Tell if ``name`` is made with such an option."""
+        """Tell if the class or function of that name takes the option."""
         parameters, anything = self._parameters(name)
         return anything or option in parameters
 

@@ -19,7 +19,7 @@ _SMALLEST = 2.0**-54
 """Half the spacing of NumPy's uniforms; replaces an exact zero."""
 
 _BEYOND_EPISODES = 2**31
-"""First child of a seed that no environment reaches: its episodes are the children from 0 on."""
+"""Number of the first child seed that no environment uses: its episodes use children 0, 1, 2, ..."""
 
 
 class Purpose(Enum):

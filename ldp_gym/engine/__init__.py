@@ -1,1 +1,1 @@
-"""The engine: rules become a scenario, a scenario a tape, and a referee charges for predictions."""
+"""The engine: rules become a scenario, a scenario a tape, and a referee computes the losses."""

@@ -1,4 +1,4 @@
-"""A warning where a game's channel tells two hypotheses apart in no round."""
+"""Warning for a game whose channel tells two hypotheses apart in no round."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _ROUNDS, _BLOCKS = 6, 4
 """Number of rounds played at a time, and how often, to see which pairs their messages tell apart."""
 
 _CONTEXTS = 4
-"""Number of contexts at which the pairs that are left are looked at exactly."""
+"""Number of tables of candidates at which the remaining pairs are checked exactly."""
 
 _LARGEST_CLASS, _LARGEST_ADAPTIVE = 64, 16
-"""Largest K that is looked at, of channels that are not adaptive, and of those that are."""
+"""Largest K of games that are checked, on non-adaptive and on adaptive channels."""
 
 _TOLD = 1e-5
-"""Log-likelihood ratio from which a message counts as telling two hypotheses apart."""
+"""Log-likelihood ratio above which a message counts as telling two hypotheses apart."""
 
 _checked: WeakSet[Scenario] = WeakSet()
-"""Scenarios that have been looked at."""
+"""Scenarios that have been checked."""
 
 
 def warn_of_blind_pairs(scenario: Scenario, stacklevel: int = 2) -> None:
     """Warn, once per scenario, of hypotheses that differ and that the channel never tells apart.
 
-    A few rounds are played. Only pairs that none of their messages tells apart are looked at exactly. Games
+    A few rounds are played. Only pairs that none of their messages tells apart are checked exactly. Games
     with a new class in every episode, with many hypotheses or with few rounds are skipped.
     """
     num_hypotheses = scenario.hypotheses.num_hypotheses

@@ -60,12 +60,12 @@ def weights_of(log_weights: FloatArray) -> FloatArray:
 class PublicPosterior:
     """The posterior of several games under a uniform prior, advanced message by message.
 
-    With ``batch=n`` the public sees it change after every n messages; in between it shows :attr:`weights` as
-    they were before the batch.
+    With ``batch=n`` the :attr:`weights` change only after every n messages; in between they stay as they were
+    before the batch.
 
     Args:
         num_hypotheses: K.
-        batch_shape: the games.
+        batch_shape: shape of the batch of games.
         rate: exponent of the likelihoods.
         share: share of the weight that is spread over all hypotheses after every message.
         batch: number of users who answer under one public posterior.
@@ -98,7 +98,7 @@ class PublicPosterior:
         return weights_of(self._log_weights if self._batch == 1 else self._shown)
 
     def advance(self, log_likelihood: FloatArray) -> None:
-        """Bayes' rule, for messages of the given log-likelihood ``(..., K)``, tempered and shared."""
+        """Apply Bayes' rule, with rate and share, for messages of log-likelihoods ``(..., K)``."""
         self._log_weights = self._after(self._log_weights, log_ratios(log_likelihood, self._rate))
         if self._batch > 1:
             self._pending = (self._pending + 1) % self._batch
@@ -144,7 +144,7 @@ class PublicPosterior:
         return np.where((since < 0)[..., None], self._shown[:, None], earlier)
 
     def move_along(self, path: FloatArray, rounds: int) -> None:
-        """Go on after the first rounds of a :meth:`path`."""
+        """Advance past the first ``rounds`` rounds of a :meth:`path`."""
         if self._batch > 1:
             self._shown = self.shown_on(path)[:, rounds]
             self._pending = (self._pending + rounds) % self._batch

@@ -1,4 +1,4 @@
-"""The referee of B games: shows the observations, and charges for predictions.
+"""The referee of B games: shows the observations, and computes the losses of predictions.
 
 One game is the case B = 1. The single and the vector environment are thin views of :class:`Referee`. It reads
 the tape one round at a time from :class:`Playback`, which records rounds in blocks ahead.
@@ -31,20 +31,20 @@ _FIRST_BLOCK = 2
 
 
 class Observer:
-    """Sees every block of tape and every round of B games, the hidden truth included, and changes nothing.
+    """Base class of observers: they see all of B games, the hidden truth included, and change nothing.
 
-    It does nothing itself: override what is needed.
+    The methods do nothing by default: override those that are needed.
     """
 
     def begin(self, games: IntArray) -> None:
-        """The given games begin, before the first block of their tape."""
+        """Take note that the given games begin, before the first block of their tape."""
 
     def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
         """Fields ``(len(games), n, ...)`` to record next to a block of these games' tape."""
         return {}
 
     def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
-        """A round of all games has been played, with these predictions ``(B, M)`` and losses ``(B,)``."""
+        """Take note of a round that was played, with predictions ``(B, M)`` and losses ``(B,)``."""
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Playback:
 
 
 class Referee:
-    """Referee of B games of a scenario; an observer that is None stands for nobody.
+    """Referee of B games of a scenario; observers that are None are ignored.
 
     Attributes:
         begun: True where a game has begun, ``(B,)``.
@@ -209,7 +209,7 @@ class Referee:
         return observations
 
     def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
-        """Charge the predictions ``(B, M)`` of the current round, and go on to the next.
+        """Compute the losses of predictions ``(B, M)`` in the current round, and go on to the next.
 
         Returns:
             The rewards ``(B,)``, ``-min(KL, max_loss)``, and the info.

@@ -146,7 +146,7 @@ class Scenario:
             )
 
     def _check_tables(self) -> None:
-        """Refuse a channel that can be made for few tables of candidates in a game that has more."""
+        """Refuse a game with more tables of candidates than the channel allows."""
         most, contexts = self.channel.most_tables, self.nature.num_contexts
         if most is None or self.shares_table:
             return

@@ -63,7 +63,7 @@ class Tape:
 class Episodes:
     """B episodes under way, with the state of Nature and the users.
 
-    With ``show_contexts=False``, because nobody reads them, contexts of a constant class are not worked out.
+    With ``show_contexts=False``, contexts of a constant class, which nobody reads, are not computed.
     """
 
     def __init__(

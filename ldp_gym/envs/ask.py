@@ -204,7 +204,7 @@ class AskReferee(Referee):
         return mixture_loss(weights, self.table, self._negentropies)
 
     def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
-        """Charge the posterior mean, then ask questions: contrasts ``(B, K)`` in place of predictions."""
+        """Compute the posterior mean's losses, then ask questions: contrasts ``(B, K)``, not predictions."""
         self._contrasts, weights = predictions, self.posterior.weights
         labels, coins = self._playback.now("labels"), self._playback.now("messages")[:, None]
         rounds_left = self.scenario.horizon - 1 - self._playback.rounds[:, 0]

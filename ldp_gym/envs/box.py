@@ -104,7 +104,7 @@ _gains: dict[str, float | None] = {}
 
 
 def bayes_gain(rules: Rules, scenario: Scenario) -> float | None:
-    """:func:`estimate_bayes_gain`, once per process where the rules can be written as JSON."""
+    """Gain of Bayes, estimated once per process if the rules can be written as JSON."""
     try:
         key = rules.to_json()
     except TypeError:  # a custom class, channel, nature or truth
@@ -174,7 +174,7 @@ class BoxReferee(Referee):
         return self._evidence[game].copy()
 
     def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
-        """Charge mixtures of the hypotheses by weights ``(B, K)``; the rewards are gains."""
+        """Compute the losses of mixtures with weights ``(B, K)``; the rewards are gains."""
         playback = self._playback
         if self._row is not None:
             self._last[...] = self._row.shown(super().observe())
@@ -202,10 +202,10 @@ class LDPDistBoxEnv(LDPDistEnv):
 
     With ``observation="evidence"`` K + 1 numbers: for each hypothesis the evidence of all messages so far in
     units of its noise, and t / T (:class:`ldp_gym.envs.features.RunningEvidence`). This is a sufficient
-    statistic up to a factor, so a policy needs no memory; it has to learn how far to trust the evidence.
+    statistic up to a factor, so a policy needs no memory; it must learn how far to trust the evidence.
     With ``observation="message"`` the raw observation in one row: t / T, this round's context, and the last
-    message behind the context that it was about (:class:`ldp_gym.envs.features.RawRow`). A policy needs a
-    memory, and has to find out itself what a message means.
+    message after the context that it was about (:class:`ldp_gym.envs.features.RawRow`). A policy needs a
+    memory, and must learn what a message means.
 
     ## Action Space
 

@@ -121,8 +121,8 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
 
     ## Rewards
 
-    ``-min(KL, max_loss)`` in nats, always finite. It is an objective to train and score with. It depends on
-    the hidden truth and tells about it: **a learner that reads it, or ``info``, does not play this game.**
+    ``-min(KL, max_loss)`` in nats, always finite. It is for training and scoring. It depends on the hidden
+    truth and reveals something about it: **a learner that reads it, or ``info``, is cheating.**
     ``info["kl"]`` and ``info["tv"]`` are exact; with ``reveal=True`` info holds ``truth`` (the member, -1
     outside the class), ``label`` and ``comparator`` (the loss of each hypothesis) too.
 
@@ -216,5 +216,5 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
 
 
 def _of_one_game(info: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """Info of the only game: Python numbers, and an array where there are several."""
+    """Info of the only game, without the axis of the games: numbers become Python's, arrays stay arrays."""
     return {key: value.item() if value.ndim == 1 else value[0] for key, value in info.items()}

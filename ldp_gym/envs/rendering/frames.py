@@ -258,7 +258,7 @@ class Painter:
 
 
 def _round_up(value: float) -> float:
-    """Next of 1, 1.2, 1.5, 2, 2.5, ... times a power of ten."""
+    """Round up to one of 1, 1.2, 1.5, 2, 2.5, ... times a power of ten."""
     if not value > 0.0:
         return 1.0
     unit = 10.0 ** np.floor(np.log10(value))
