@@ -126,7 +126,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an experiment's episodes, from a seed on, with fingerprints of the code that plays it."""
+    """A block of an experiment's episodes, with the first seed and fingerprints of the code that plays it."""
 
     experiment: Experiment
     seed: int
@@ -206,7 +206,7 @@ def learner_code(learner: str) -> str:
 
 
 def _part_code(registry: Registry[Any], name: str) -> str:
-    """Fingerprint of the package that offers a name."""
+    """Fingerprint of the package that defines the part of this name."""
     package = registry.package_of(name)
     if package in PACKAGES:
         return own_code()
@@ -231,5 +231,5 @@ def _files_hash(paths: Iterable[Path]) -> str:
 
 
 def fingerprint(content: bytes) -> str:
-    """Hash of a content, in hexadecimal digits."""
+    """SHA-256 hash of bytes, in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()

@@ -29,7 +29,7 @@ Played = Mapping[str, tuple[Suite, Results]]
 
 @dataclass
 class Section:
-    """A suite's latest run, with its results as they are now in the store, where the suite is known here."""
+    """A suite's latest run, with its results as they are now in the store, if the suite can be found."""
 
     run: Mapping[str, Any]
     suite: Suite | None = None
@@ -118,7 +118,7 @@ class Report:
         return section
 
     def _read(self, section: Section, settings: Mapping[str, Any]) -> tuple[Suite, Results]:
-        """Suite of a run, and its results in the store; a note says which learners are not here any more."""
+        """Suite of a run, and its results in the store; notes name learners that are not found now."""
         name, parameters, channels = section.name, settings["parameters"], settings["channels"]
         code = re.findall(r"[\w.]+:[\w.]+", json.dumps([name, channels, parameters]))
         if code and not self._trust:

@@ -109,7 +109,7 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:
-    """First failure of each kind, and its experiment with the number of the others in words."""
+    """First failure of each kind, with words for its experiment and the number of others like it."""
     # The same on another channel is of the same kind.
     kinds = grouped(failures, lambda failure: re.sub(r"\w+\(K=[^)]*\)", "", failure.summary))
     return [
@@ -212,7 +212,7 @@ class Results:
 
 
 def _row(result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[str, Any]:
-    """Row of a result, next to the others of its game."""
+    """Row of a result, with its gap to Bayes and its score from the other results of the game."""
     experiment, rules = result.experiment, result.experiment.rules
     same = {other.learner: other for other in others if not other.experiment.options}
     uniform, bayes = same.get("uniform"), same.get("bayes")
@@ -277,7 +277,7 @@ def describe_game(experiment: Experiment) -> str:
 
 
 def _names(learners: Iterable[str]) -> dict[str, str]:
-    """Shown names: a model's is that of its directory, unless another learner has it."""
+    """Names to show: a trained model's is its directory's name, unless another learner has it."""
     names = {learner: Path(learner).name if Path(learner).is_absolute() else learner for learner in learners}
     shared = Counter([*names.values(), *LEARNERS])
     return {learner: name if shared[name] == 1 else learner for learner, name in names.items()}

@@ -41,7 +41,7 @@ from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
 
 _SAID_ELSEWHERE = (BlindChannelWarning, NoPrivacyWarning, OutsideTrainingWarning)
-"""Warnings that are silenced: a run gives them itself, or its results make them plain."""
+"""Warnings silenced in cells: a run gives them once, or its results show the same."""
 
 
 def run(
@@ -170,7 +170,7 @@ def play(cell: Cell, trust: bool = False) -> Outcome:
 
 
 def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
-    """Hold a learner to the contract on the same channel, and play it."""
+    """Check that a learner keeps its contract on the cell's channel, then play the cell."""
     experiment = cell.experiment
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -202,7 +202,7 @@ def _recording(rules: Rules, seed: int) -> Recording:
 
 
 def _party_fault(experiment: Experiment) -> str | None:
-    """Party of a game that breaks its contract, and how; those of this package and tables need no check."""
+    """Name the party of a game that breaks its contract, and how; built-in parties and tables are exempt."""
     size = {"num_hypotheses": experiment.num_hypotheses, "num_labels": experiment.num_labels}
     table = {"hypotheses": "dirichlet", **size, "horizon": experiment.horizon, **experiment.channel_rules}
     for party, registry in PARTY_REGISTRIES.items():
@@ -227,7 +227,7 @@ def _find_fault(party: str, rules: Rules) -> str | None:
 
 
 def _check_party(party: str, rules: Rules) -> None:
-    """Hold a party of a game to its contract, and a channel to its promise."""
+    """Check that a party of a game keeps its contract, and a channel its privacy promise."""
     scenario = make_scenario(rules)
     if party == "channel":
         check_channel(scenario.channel)

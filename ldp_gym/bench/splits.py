@@ -21,7 +21,7 @@ _FIXED = {"redraw_hypotheses": False}
 
 
 def _games(changes: Mapping[str, Mapping[str, Any]]) -> Games:
-    """Base games with one change each, by title."""
+    """Base game with each of the given changes, by title."""
     return {title: {**_BASE, **change} for title, change in changes.items()}
 
 

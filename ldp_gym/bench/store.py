@@ -176,7 +176,7 @@ class Store:
                 self._note(f"the cell {str(row['key'])[:12]} cannot be read ({error}): bench plays it again")
 
     def begin_run(self, suite: str, settings: Mapping[str, Any], keys: Iterable[str]) -> int:
-        """Note that a suite is run: its settings, machine, versions and cells."""
+        """Record the start of a run: its suite, settings, machine, versions and cells; return its number."""
         made_by = versions("ldp-gym", "numpy", "scipy", "gymnasium") | {"code": own_code()[:12]}
         kept = [json.dumps(value, sort_keys=True) for value in (dict(settings), list(keys), made_by)]
         row = (suite, *kept, printable(" ".join(sys.argv)), platform.platform(), _now())

@@ -163,9 +163,9 @@ def channel_rules(channel: str) -> dict[str, Any]:
 def compare_with_bayes(
     places: Mapping[str, Sequence[ExperimentResult]], start: str = "On no channel"
 ) -> Iterator[Finding]:
-    """Compare learners with Bayes in each place; the theorem is that none does better.
+    """Compare learners with Bayes in each place, such as a channel: by theorem none does better.
 
-    Level with Bayes is a learner whose paired difference has an interval that contains 0. The intervals of
+    A learner is level with Bayes if the interval of their paired difference contains 0. The intervals of
     all learners in a place hold together with 95% confidence.
     """
     tests, below, level = list[PValues](), list[str](), defaultdict[str, list[str]](list)

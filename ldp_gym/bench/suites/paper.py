@@ -132,13 +132,13 @@ def _point(result: ExperimentResult) -> tuple[int, int, float]:
 
 
 def _never_below(played: Sequence[ExperimentResult], bound: float) -> PValues:
-    """Test that no result is below a bound; the control is Bayes without privacy, with log K at most."""
+    """Test that no result is below a bound; the control is log K, which bounds Bayes without privacy."""
     control = theory.nonprivate_bound(played[0].experiment.num_hypotheses)
     return every(above(r.evaluation.kl[..., -1], bound, control) for r in played)
 
 
 class Limit(Suite):
-    """Every pure channel with Bayes, as a multiple of what no eps-private system can go below."""
+    """Bayes on every pure channel: risk as a multiple of the lower bound for all eps-private systems."""
 
     name = "limit"
     title = "Against the information limit"
@@ -198,7 +198,7 @@ class Rates(Suite):
         *(("bayes", "laplace-single", 10**6), ("bayes", "split", 10**6)),
         ("uniform", "laplace-single", 10**4),
     )
-    """Learner, channel and the longest horizon that it is worth playing on tables, a new one per episode."""
+    """Learner, channel, and longest horizon played, in games with a new table in every episode."""
 
     schemes: ClassVar[list[tuple[dict[str, Any], dict[str, Any]]]] = [
         ({}, {"channel": "half-space"}),
@@ -206,13 +206,13 @@ class Rates(Suite):
         ({"rate": 0.5}, {"channel": "challenge"}),
         ({"rate": 0.5}, {"channel": "challenge", "channel_kwargs": {"question": "all", "turns": 0}}),
     ]
-    """Options of Bayes and rules of the channel that our theorems speak of."""
+    """Options of Bayes and rules of the channel in our theorems."""
 
     tilts: ClassVar[dict[str, Any]] = {
         "hypotheses": "hadamard-star",
         "hypotheses_kwargs": {"loss": "tv", "amplitude": 1.0},
     }
-    """The full Hadamard class: the uniform distribution, and K - 1 that double half of the labels."""
+    """Full Hadamard class: the uniform distribution, and K - 1 that are uniform on half of the labels."""
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         counts = {10**3: 8, 10**4: 4} if small else {10**3: 64, 10**4: 32, 10**5: 16, 10**6: 8, 10**7: 8}
@@ -251,7 +251,7 @@ class Rates(Suite):
             yield Experiment(Rules.of(rules), "uniform", {}, 4, "all")
 
     def _lower_bounds(self, small: bool) -> Iterator[Experiment]:
-        """Bayes on every pure channel that a lower bound speaks of, and on two along the figure's T."""
+        """Experiments with Bayes on every channel that a lower bound covers, and on two along T."""
         pairs = [(2, 2_000, 0.02)] if small else [(8, 10_000, 0.05), (8, 10_000, 0.1)]
         stars = [(8, 400, 0.2)] if small else [(8, 1_000, 1.0), (8, 1_000, 0.2)]
         line = [(16, t, 1.0) for t in ((100, 316) if small else (100, 316, 1_000, 3_162, 10_000))]
