@@ -52,7 +52,7 @@ _NO_SPREAD, _NEARLY_CONSTANT = 1e-9, 1e-3
 """Relative spread, or length of an interval, below which a sample counts as constant, and as nearly so."""
 
 ALIKE = "episodes alike: rare failures may be unseen"
-"""Text in place of an interval where the episodes are nearly alike: they say nothing about rare events."""
+"""Text in place of an interval where episodes are nearly alike, as they say nothing about rare events."""
 
 
 # -- Estimates ----------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def p_below(samples: FloatArray, value: float) -> float:
 
 
 def _quantile(pivots: FloatArray, share: float) -> float:
-    """Quantile of pivots, counting the sample's own."""
+    """Quantile of the pivots of resamples, by Weibull's rule, rank / (n + 1)."""
     return float(np.nanquantile(pivots, share, method="weibull"))
 
 

@@ -154,7 +154,7 @@ class Refined(HypothesisClass):
 
 
 class Hadamard(Table):
-    """The lower bound's class, Appendix A, eq. (16): pairs that no private channel tells apart.
+    """The lower bound's class, Appendix A, eq. (16): pairs that private channels hardly tell apart.
 
     ``num_hypotheses = 2K`` for K pairs; ``M = N``, the power of two with ``N/2 <= K <= N - 1``. Pair i uses
     column i + 1 of the Sylvester-Hadamard matrix (column 1 is all ones)::
@@ -222,7 +222,7 @@ def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
 
 
 class HadamardStar(Table):
-    """The class of our lower bounds: a centre and K - 1 leaves, among which a private message tells little.
+    """The class of our lower bounds: a centre and K - 1 leaves, which private messages hardly tell apart.
 
     With Hadamard columns ``H_1, ..., H_{K-1}`` (signs) on N labels, the least power of two above K - 1, the
     uniform distribution U on these, and a further label 0 that all share, hypothesis 0 is the centre
@@ -235,7 +235,7 @@ class HadamardStar(Table):
         epsilon: the privacy level that the amplitude is made for.
         horizon: the horizon T that the amplitude is made for.
         amplitude: ``a`` in (0, 1]; from epsilon and the horizon when not given (:func:`star_amplitude`).
-        loss: "kl" or "tv", the loss that the lower bound speaks of.
+        loss: "kl" or "tv", the loss that the lower bound is about.
 
     Example:
         >>> HadamardStar(3, amplitude=0.8)(np.zeros(1)).round(3).tolist()

@@ -13,7 +13,7 @@ from ldp_gym.core.divergences import kl, mixture_loss, negentropy
 from ldp_gym.natures.base import Information, NatureView, PoolNature
 
 _ROUNDING = 1e-9
-"""Nats, and share of a score, that are rounding: scores that differ by less are equal."""
+"""Absolute (nats) and relative difference of scores below which they count as equal."""
 
 
 class WorstOfPool(PoolNature):

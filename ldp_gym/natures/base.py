@@ -157,7 +157,7 @@ class PoolNature(Nature):
 
 
 class Cycle(PoolNature):
-    """The given contexts, again and again.
+    """The given contexts in order, repeated from the start when they end.
 
     Args:
         context_dim: d.

@@ -51,10 +51,10 @@ _MOST_ASKED, _MOST_PAIRED, _MOST_FLOATS, _MOST_FEATURES = 512, 24, 16, 24
 """Largest numbers of columns that are searched, paired, and read bit by bit, and of a tree's features."""
 
 _PAIRS = 16
-"""Number of label pairs whose events are compared: those whose messages differ most."""
+"""Number of label pairs whose events are compared, namely those whose messages differ most."""
 
 _MOST_TRIALS = 1e10
-"""Largest number of trials that is named as needed."""
+"""Largest value of :attr:`EpsilonEstimate.trials_needed` that is reported."""
 
 
 @dataclass(frozen=True)

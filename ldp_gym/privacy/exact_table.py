@@ -7,7 +7,7 @@ exactly. The table depends on public values only; the label only decides which c
 
 **Privacy.** The eps of a table is the logarithm of the largest ratio of two labels' entries for one
 message. The ratio is compared, in integers, with a rational lower bound on ``e^eps``. Where the rounding of
-floats makes it too large, all columns are moved towards their mean, by a share of 10^-12 or more, until it
+floats makes it too large, all columns are moved towards their mean, by a share of 2^-40 or more, until it
 fits.
 """
 

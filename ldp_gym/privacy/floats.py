@@ -22,11 +22,11 @@ from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.privacy.exact import check_situation
 
 _UNIFORM_STEPS = 2**53
-"""Number of values of a uniform."""
+"""Number of values that a uniform random number can take."""
 
 _AROUND, _COIN_DRAWS = 4, 50
-"""Number of uniforms looked at on either side of a crossing, as rounding is not quite monotone, and of draws
-of the public coins at which finite messages are looked at."""
+"""Number of uniforms checked on either side of a crossing, as rounding is not quite monotone, and of draws
+of the public coins at which finite messages are checked."""
 
 
 class Reachability(NamedTuple):

@@ -41,7 +41,7 @@ class Mechanism:
     """A callable from labels to messages, called within a time limit; what it prints is caught.
 
     A call that hangs is interrupted in the main thread of a system with alarms; elsewhere the time is looked
-    at between calls. ``messages`` are those of the last labels; ``layout`` makes numbers of them.
+    at between calls. ``messages`` are those of the last labels; ``layout`` turns them into numbers.
     """
 
     def __init__(self, call: Callable[[Any], Any], vectorized: bool, time_limit: float) -> None:
@@ -133,7 +133,7 @@ def kind_of(message: object) -> str:
 
 
 class Layout:
-    """Named columns of numbers for messages of one kind; some show how many, and the elements of sets."""
+    """Named columns of numbers for messages of one kind, such as elements of sets and lengths."""
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self._kind, elements = kind_of(messages[0]), []

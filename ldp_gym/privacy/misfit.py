@@ -30,7 +30,7 @@ ERROR_RATE, LEAST_SAMPLES = 1e-6, 1000
 """Probability with which a correct channel is reported, and smallest number of messages for the check."""
 
 _MOST_LABELS, _MOST_SAMPLES, _MOST_NUMBERS = 64, 300_000, 8_000_000
-"""Default effort: limits on labels, on messages, and on messages times labels or numbers of a message."""
+"""Default limits on labels, on messages, and on messages times labels or numbers of a message."""
 
 _CHECKED_TABLES = (0.3, 1.0), (5.0, 1.0), (0.3, 0.5)
 """Tables of candidates: the Dirichlet parameter of their rows, and the share of entries that are not 0."""

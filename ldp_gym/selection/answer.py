@@ -37,7 +37,7 @@ SUFFICIENT = 0.95
 """Share of surveys that must find a best model."""
 
 FEWEST_USERS = 30
-"""Size of a log below which it says too little about the users to come for a recommendation."""
+"""Size of a log below which it says too little about future users for a recommendation."""
 
 _WIDTH = 84
 """Columns of the printed answer."""
@@ -86,7 +86,7 @@ class Selection:
 
 
 def users_from_on(rounds: IntArray, shares: FloatArray) -> float:
-    """Users from which on the shares stay at 95%, interpolated on a log scale; infinite if they do not.
+    """Least users from which the shares stay at 95%, interpolated on a log scale; infinite if they do not.
 
     Of lower ends it is a fixed-sequence test: from the most users downwards, each number is tested at the
     same error, up to the first one that fails. No correction for many numbers is needed.

@@ -21,7 +21,7 @@ Predicted = tuple[list[str], npt.NDArray[Any] | None, FloatArray]
 """Names of the models, names of the labels if they have any, and probabilities ``(n, K, M)``."""
 
 _MOST_BYTES = 2**31
-"""Largest table of probabilities, n x K x M floats: 2 GiB."""
+"""Largest size in bytes of the probabilities, n x K x M floats: 2 GiB."""
 
 
 class Predictions(HypothesisClass):

@@ -25,13 +25,13 @@ class Plan:
         models: names of the K models.
         labels: names of the M labels.
         losses: log-loss of each model on the log, in nats per user.
-        channel_name: the channel.
+        channel_name: name of the channel.
         channel_kwargs: its further options.
         epsilon: its privacy level.
         delta: its delta; 0 for a pure channel.
         horizon: T that channel and learner are made for.
         users: number of users to ask, from which on 95% of the simulated surveys succeeded.
-        learner_name: the learner that reads the messages.
+        learner_name: name of the learner that reads the messages.
         batch: number of users who answer under one public posterior.
         smoothing: share of the uniform distribution in every model.
         tolerance: difference of log-loss that does not matter, in nats per user.

@@ -38,10 +38,10 @@ from ldp_gym.statistics import largest_share, least_share
 _CHANNELS = ("randomized-response", "subset-selection", "one-bit", "split", "adaptive-split")
 
 _CONFIRMATION, _MOST_CONFIRMED = 10, 3
-"""Runs of a confirmation in multiples of a screening's, and the most rows of an eps that are confirmed."""
+"""Runs of a confirmation per run of a screening, and largest number of rows confirmed at one eps."""
 
 _LEVEL = 1.25
-"""Ratio of users up to which screened rows count as level: channels that do not wait for answers go first."""
+"""Ratio of users up to which screened rows count as level; of these, non-adaptive channels go first."""
 
 
 def select(
@@ -298,7 +298,7 @@ class _Search:
 
 
 def _ranked(found: Found) -> list[Row]:
-    """Rows to confirm: the smallest eps first, then the fewest users; of level ones those without waiting."""
+    """Rows to confirm: the smallest eps first, then the fewest users; of level ones, non-adaptive first."""
     # Where a model picked at random succeeds as often as a survey must, a success shows nothing.
     enough = {row: some["users_needed"] for row, some in found.items() if some["chance"] < answer.SUFFICIENT}
     enough = {row: users for row, users in enough.items() if math.isfinite(users)}

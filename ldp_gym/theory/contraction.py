@@ -43,20 +43,20 @@ from ldp_gym.theory.floor import risk_floor
 from ldp_gym.theory.pairwise import dominating_law, pair_divergences, pair_floor
 
 LARGEST_EPSILON = 20.0
-"""Largest eps of a floor; beyond it privacy costs nothing that floats show."""
+"""Largest eps for which floors are computed."""
 
 _DRAWN, _MATCHINGS = 256, 8
 """Number of contexts to draw where none are given, and of random matchings that are improved."""
 
 _SMALL_MULTIPLIERS = np.geomspace(0.02, 0.98, 40)
 _LARGE_MULTIPLIERS = np.geomspace(1.0, 1000.0, 40)
-"""Values of lam, below 1 and from 1 on."""
+"""Grids of values of the multiplier lam, below 1 and from 1 on."""
 
 _STEPS, _CONVERGED = 200, 1e-6
 """Largest number of steps towards the best p, and relative gap of B's bound to the sum that ends them."""
 
 _SHRINK = 0.99
-"""The unknown information falls to this share while one lam is used."""
+"""Share to which the unknown information falls before lam is chosen anew."""
 
 _UNKNOWN, _MARGIN = 1e-12, 1e-9
 """Unknown information, above log B, that counts as none; relative error that is taken off for rounding."""

@@ -31,12 +31,12 @@ def _rounds(horizon: int) -> int:
 
 
 def _signal(epsilon: object) -> float:
-    """``s = tanh(eps/2)``."""
+    """Signal of a private bit, ``s = tanh(eps/2)``."""
     return math.tanh(validation.squarable("epsilon", epsilon) / 2.0)
 
 
 def _root_noise(epsilon: npt.ArrayLike, rounds: int) -> float:
-    """``sqrt(sum_t 1 / s_t^2)``."""
+    """Norm of the noise of all rounds, ``sqrt(sum_t 1 / s_t^2)``, with ``s_t = tanh(eps_t/2)``."""
     if np.ndim(epsilon) == 0:
         return math.sqrt(rounds) / _signal(epsilon)
     levels = validation.numbers("epsilon", epsilon)
@@ -155,16 +155,16 @@ def _half_space_squares(num_hypotheses: int, prior: npt.ArrayLike | None, failur
 # -- Lower bounds --------------------------------------------------------------------------------------
 
 _STAR_DIVERGENCE = 0.75 * math.log(4.0 / 3.0)
-"""``JS(U, U (1 + H))``: 0.2158."""
+"""Jensen-Shannon divergence of a uniform U and ``U (1 + H)``, with H = +-1: 0.2158 nats."""
 
 _CROSSING = 1.5936242600400401
 """Solution of ``x/2 = 1 - e^-x``: beyond it the inequality of Bretagnolle and Huber is sharper."""
 
 _SHARES = 1e-5, 1.0 - 1e-12
-"""Limits of u: below, rounding would show; the shares rise with u."""
+"""Limits of u in the two shares, which rise with u: below the first, rounding would show."""
 
 _SUMMED = 64
-"""Number of rounds that are summed one by one; the others by an integral that is no larger."""
+"""Number of rounds that are summed one by one; the rest is bounded from below by an integral."""
 
 
 def interactive_lower_bound(
@@ -186,7 +186,7 @@ def interactive_lower_bound(
 
 
 def noninteractive_lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """KL-risk that no channels that ignore earlier messages can beat, for some class of K and some truth.
+    """Lower bound on the KL-risk of channels that ignore earlier messages, for some class of K and truth.
 
     The larger of :func:`interactive_lower_bound` and Fano's inequality for the K leaves of a star with
     K + 1 hypotheses: ``(a/2) log 2 sum_{t<T} max(0, 1 - (t kappa / K + log 2) / log K)``,
@@ -260,7 +260,7 @@ def _forward_share(u: FloatArray) -> FloatArray:
 
 
 def _sum_of_psi(rate: FloatArray, rounds: int) -> FloatArray:
-    """``sum_{t<T} psi(rate t)``, at most: as psi is convex, trapezia are above its integral."""
+    """Lower bound on ``sum_{t<T} psi(rate t)``: as psi is convex, trapezia are above its integral."""
     head = min(rounds, _SUMMED)
     first: FloatArray = _psi(np.multiply.outer(np.arange(head), rate)).sum(axis=0)
     rest = rounds * _mean_psi(rate * rounds) - head * _mean_psi(rate * head)
