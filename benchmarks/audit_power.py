@@ -157,7 +157,7 @@ def seed_in_message(seeds: int) -> Mechanism:
 
 
 def reseeded(seeds: int) -> Mechanism:
-    """Laplace noise from a generator that is seeded anew, out of so many seeds."""
+    """Laplace noise from a generator that is seeded anew with one of ``seeds`` seeds."""
     return lambda label: round(
         label / 3 + np.random.default_rng(int(RNG.integers(seeds))).laplace(scale=1 / EPSILON), 6
     )
@@ -239,7 +239,7 @@ KINDS = [respond, bits, choose, laplace, geometric, hadamard, exponential, named
 
 
 def count_false_alarms(count: int, confidence: float = 0.9, trials: int = 4000) -> list[dict[str, Any]]:
-    """Audits of right mechanisms, by kind."""
+    """Count false alarms in audits of correct mechanisms, by kind."""
     rng, alarms = np.random.default_rng(2), dict.fromkeys(KINDS, 0)
     for i in range(count):
         num_labels, epsilon, kind = (

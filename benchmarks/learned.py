@@ -49,7 +49,7 @@ OUTSIDE = {
 TABLES = ("channels", "classes", "sizes", "outside")
 
 _SEED = 7 * 10**9
-"""The seed of the first episode: none that training saw or scored on, nor that anything was chosen on."""
+"""Seed of the first episode; these episodes were used neither in training nor for any choice."""
 
 Cell = tuple[str, float, str, int, int, int]
 """Channel, eps, class family, K, M and T."""

@@ -28,7 +28,7 @@ LABELS = (16, 128, 1024, 4096)
 EPISODES, LEAST_ROUNDS, REPEATS = 16, 64, 5
 DATA = Path(__file__).resolve().parent.parent / "docs" / "data" / "scaling.csv"
 DESIGNED = "designed"
-"""Takes small games only."""
+"""Channel that takes small games only."""
 
 
 class Play:
@@ -47,7 +47,7 @@ class Play:
         self.env, self.rounds = gym.make("LDPDist-v0", **rules), EPISODES * horizon
 
     def cost(self) -> float:
-        """Microseconds of CPU time per round of one episode; what counts is the play."""
+        """Microseconds of CPU time per round of one episode; making the game is not counted."""
         start = time.process_time()
         ldp_gym.evaluate("bayes", self.env, episodes=EPISODES)
         return (time.process_time() - start) / self.rounds * 1e6

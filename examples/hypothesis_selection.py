@@ -98,7 +98,7 @@ def play_pairs(
 
 
 def all_pairs(hypotheses: np.ndarray) -> np.ndarray:
-    """``(n, 2)``."""
+    """Pairs ``(n, 2)`` of the given hypotheses."""
     return hypotheses[np.transpose(np.triu_indices(len(hypotheses), 1))]
 
 
@@ -133,7 +133,7 @@ def tournament(
 
 @lru_cache(maxsize=16)
 def dominating_sets(rows: bytes, size: int) -> np.ndarray:
-    """Few Scheffe sets ``(n, M)`` that serve all pairs of a table, given as bytes; chosen greedily."""
+    """Few Scheffe sets ``(n, M)`` that together serve all pairs of a table (as bytes), chosen greedily."""
     table = np.frombuffer(rows).reshape(size, -1)
     first, second = all_pairs(np.arange(size)).T
     inside = table[first] > table[second]

@@ -43,7 +43,7 @@ class Split(BitChannel):
     When not: it can be blind. Where a third hypothesis dominates two labels, both always count for the same
     side, and two hypotheses that differ only in these labels are never told apart. On the table
     ``[[.2, 0, .8], [0, .2, .8], [.5, .5, 0]]`` with five rows ``[.04 - .005i, .04 - .005i, .92 + .01i]``
-    (i = 0..4), truth 0, eps = 1, Bayes pays 150 / 566 nats in 1,000 / 4,000 rounds, and goes on paying.
+    (i = 0..4), truth 0, eps = 1, Bayes pays 150 / 566 nats in 1,000 / 4,000 rounds, and so on.
     ``half-space`` is never blind.
     """
 

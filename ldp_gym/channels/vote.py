@@ -88,7 +88,7 @@ class Vote(SubsetChannel):
 
     When to use it: hypotheses have their own labels, eps of 2 and more.
 
-    When not: it can be blind, as :class:`Split` is; on the table there Bayes pays 156 / 575 nats in
+    When not: it can be blind, as :class:`Split` is; on that class's table Bayes pays 156 / 575 nats in
     1,000 / 4,000 rounds.
     """
 
@@ -166,7 +166,7 @@ class Wheel(TwoLevelChannel):
     When to use it: eps above 1, any M; on disjoint supports it and ``designed`` come closest to the
     information limit, of the non-adaptive channels here.
 
-    When not: it can be blind, as :class:`Split` is; on the table there Bayes pays 149 / 566 nats in
+    When not: it can be blind, as :class:`Split` is; on that class's table Bayes pays 149 / 566 nats in
     1,000 / 4,000 rounds.
 
     The base measure of :meth:`log_density` is the law of the order, times Lebesgue's for the arc's start.

@@ -38,7 +38,7 @@ class BrokenPromiseWarning(UserWarning):
 
 
 class BlindChannelWarning(UserWarning):
-    """A channel tells two hypotheses apart in no round, so that learners pay for them for ever."""
+    """A channel tells two hypotheses apart in no round: if one is the truth, risk grows linearly in T."""
 
 
 class BrokenPromiseError(ValueError):

@@ -64,7 +64,7 @@ def reachable(
 ) -> Reachability:
     """Look for messages that exclude a label in floating-point arithmetic, at candidates ``(K, M)``.
 
-    It judges channels with finite messages, and ``laplace-single`` by so many ``messages``; the public
+    It judges channels with finite messages, and ``laplace-single`` from that many ``messages``; the public
     ``posterior`` (K,) is for adaptive channels.
 
     Example:

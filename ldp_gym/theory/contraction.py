@@ -59,7 +59,7 @@ _SHRINK = 0.99
 """Share to which the unknown information falls before lam is chosen anew."""
 
 _UNKNOWN, _MARGIN = 1e-12, 1e-9
-"""Unknown information, above log B, that counts as none; relative error that is taken off for rounding."""
+"""Unknown information, above log B, that counts as none; relative decrease of a floor for rounding."""
 
 
 class ClassFloor(NamedTuple):
@@ -67,8 +67,8 @@ class ClassFloor(NamedTuple):
 
     Attributes:
         risk: least expected risk under a uniform truth that is not ruled out, in nats.
-        method: "information", "pairs" or "disjoint supports": the argument that gives most.
-        certified: False if contexts were drawn: then an estimate, no proof.
+        method: "information", "pairs" or "disjoint supports": the argument that gives the largest floor.
+        certified: False if contexts were drawn: the risk is then an estimate, not a proved floor.
     """
 
     risk: float

@@ -3,7 +3,7 @@
 Let ``H_t`` be the expected entropy of the posterior after t messages. On K disjoint supports, under a uniform
 truth, it is the least expected KL of round t + 1, and ``H_0 = log K``. Every eps-private channel is an
 extremal one with messages merged, so let messages be sets S of hypotheses: S has probability ``c_S e^eps``
-for its members and ``c_S`` for others. Two lower bounds of ``H_t`` follow, and the larger one counts.
+for its members and ``c_S`` for others. Two lower bounds of ``H_t`` follow; the larger one is used.
 
 1. *Information.* ``H_{t+1} >= H_t - C(eps)``.
 
@@ -19,8 +19,8 @@ for its members and ``c_S`` for others. Two lower bounds of ``H_t`` follow, and 
    To a pair that S separates, S is a randomized response, and to others it says nothing: the sets with i
    and not j have the same mass as those with j and not i. Without adaptation the mean over pairs of the
    number of randomized responses in t rounds is at most ``v t``, where
-   ``v = (e^eps + 1) / (K - 1) max_n n (K - n) / (K + g n)``. So ``H_t >= G(v t)``, for the largest convex G
-   below the values at whole numbers.
+   ``v = (e^eps + 1) / (K - 1) max_n n (K - n) / (K + g n)``, ``g = e^eps - 1``. So ``H_t >= G(v t)``, for the
+   largest convex G below the values at whole numbers.
 
 For 3 to 8 hypotheses a dynamic program over all eps-private channels (``benchmarks/floors.py``) proves more;
 its floors are shipped for some eps.
@@ -92,7 +92,7 @@ def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: b
 
 
 def _shipped_floor(num_hypotheses: int, rounds: int, epsilon: float) -> float:
-    """The floor of the dynamic program at the next epsilon that is shipped; 0 if there is none.
+    """The dynamic program's floor at the least shipped epsilon not below this one; 0 if there is none.
 
     Between the rounds of a table it is interpolated: with the best strategy of T rounds the expected entropy
     falls from round to round, so the least risk is concave in T, and above its chords.
@@ -125,7 +125,7 @@ def _entropy_floor(num_hypotheses: int, rounds: int, epsilon: float, adaptive: b
 
 @lru_cache(maxsize=32)
 def _pair_entropies(num_hypotheses: int, epsilon: float) -> FloatArray:
-    """Least expected entropies ``G(0), G(1), ...`` after so many randomized responses, made convex."""
+    """Least expected entropies ``G(0), G(1), ...`` after 0, 1, ... randomized responses, made convex."""
     right = 1.0 / (1.0 + math.exp(-epsilon))
     chances, values = np.ones(1), []
     for t in range(_MOST_RESPONSES):

@@ -107,7 +107,7 @@ class MessageInformation:
 
     The expectation is exact where the messages are few numbers. Else it is over a few messages with
     fixed coins, the same at all candidates, drawn from the uniform mixture (for an adaptive channel, from the
-    posterior's). Every message contributes what it tells, which is never negative.
+    posterior's). Every message contributes its information, which is never negative.
 
     Args:
         channel: the channel.

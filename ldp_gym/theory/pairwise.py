@@ -8,7 +8,7 @@ An event A of an eps-private message is a function ``phi(y)`` of the label, betw
 
     ``F(gamma) = max(0, 1 - gamma, (a - b) E_gamma(P, Q) + b (1 - gamma))``.
 
-F is convex with ``F(0) = 1``, so it is the divergence of a pair of laws of its own; so is every convex
+F is convex with ``F(0) = 1``, so it is itself the divergence of some pair of laws; so is every convex
 function above it that ends in ``max(0, 1 - gamma)``, such as F interpolated between the points of a grid. By
 Blackwell's theorem every message is a function, with noise, of that pair's, and step by step every
 transcript, adaptive or not, is one of their products. The least expected KL of a round, ``E JS_w`` with w the
@@ -33,7 +33,7 @@ _LARGEST_LOG_RATIO = 30.0
 """Log-likelihood ratio beyond which all counts as known."""
 
 _PAIR_ROUNDING = 1e-11
-"""Relative error that is taken off for rounding."""
+"""Relative error by which a floor is lowered for rounding."""
 
 _SAME_RATIO = 5e-10
 """Relative distance from their mean below which two likelihoods count as equal: rounding makes as much."""

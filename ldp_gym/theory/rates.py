@@ -1,4 +1,4 @@
-"""Our bounds with explicit constants, in nats: upper ones by a channel each, and lower ones that they meet.
+"""Our bounds with explicit constants, in nats: upper bounds for particular channels, and lower bounds.
 
 Every truth is a member, every user sends one eps-private message (delta = 0), and public coins are allowed;
 contexts may be chosen by anyone, even by someone who knows the truth, before the coins of their round.

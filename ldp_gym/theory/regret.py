@@ -20,7 +20,7 @@ divided by c. U is uniform over the cells; they have no ceilings, as in docs/err
 
 Together: ``E risk <= OPT + T/(T-1) (R + log(KT)) + T log(T/(T-1)) + e^-gamma T log(KT)``. Contexts and truth
 must not depend on the messages; if they do, OPT is the least *expected* sum. Where OPT is infinite nothing is
-promised: labels come that every hypothesis rules out in some round.
+promised: every hypothesis rules out, in some round, a label that may come.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ldp_gym.truths.base import Truth, TruthView
 
 
 class Replay(Truth):
-    """Logged data: every row once, with its own context and label.
+    """Logged data: by default every row once, with its own context and label.
 
     The KL from a point mass is the log-loss ``-log p_hat_t[y_t]``. With ``resample`` the log stands for the
     population that it is a sample of: each episode draws a population (:meth:`population`), and then its
