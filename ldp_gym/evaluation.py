@@ -52,7 +52,7 @@ class Evaluation:
         weights: the learner's last weights, ``(episodes, K)``; None if it has none.
         average_prediction: ``mean_t p_hat_t``, ``(episodes, M)``; None unless asked for.
         leaders: hypothesis of the heaviest weight at each checkpoint, ``(episodes, len(rounds))``; -1 for a
-            tie. None unless asked for, and if the learner has no weights.
+            tie. None unless asked for, or if the learner has no weights.
         tv_squared: cumulative squares of the total variation, in the shape of ``tv``.
         left: size of the learner's confidence set at each checkpoint, ``(episodes, len(rounds))``; None
             unless asked for.

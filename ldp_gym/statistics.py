@@ -149,7 +149,7 @@ def largest_mean(samples: FloatArray, confidence: float = CONFIDENCE, least: flo
 
     The interval lies too high only if one of K lower ends does, so these hold together: their quantile is
     that of the largest pivot. It lies too low only if the upper end of the largest expectation does: one
-    suffices. All K samples have a say in what a pivot's quantile is.
+    suffices. All K samples contribute to a pivot's quantile.
     """
     value, count = float(samples.mean(axis=-1).max()), samples.shape[-1]
     if not _usable(samples):
@@ -243,7 +243,7 @@ def p_above(samples: FloatArray, value: float) -> float:
     """p-value of "expectation <= value"; of the largest expectation for samples ``(K, n)``.
 
     It is two-sided: the least ``1 - confidence`` at which the interval of :func:`mean` lies above ``value``.
-    A constant sample is taken at its word: it belongs to a learner whose loss no message changes.
+    A constant sample counts as exact: it belongs to a learner whose loss no message changes.
     """
     samples = np.atleast_2d(paired(samples, value))
     if not _usable(samples):

@@ -31,7 +31,7 @@ PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
 
 
 class LikelihoodLearner(MixtureLearner):
-    """Learns only from the likelihoods of the messages.
+    """Learner that reads only the likelihoods of the messages.
 
     The law of a message is linear in the law of the label: a mixture of hypotheses with weights w gives a
     message the likelihood ``sum_k w_k L_k``. So a learner of this kind needs nothing but the ``L_k``, and

@@ -123,7 +123,7 @@ class Results:
 
     Args:
         store: store of the cells.
-        experiments: experiments to look up. A trained model goes by its directory's name from here on.
+        experiments: experiments to look up. A trained model is shown by its directory's name.
         seed: seed of the first episode.
 
     Attributes:
@@ -164,7 +164,7 @@ class Results:
     ) -> list[ExperimentResult]:
         """Results of a learner on a channel along a quantity.
 
-        Results for the worst of all truths are left out: that truth is another one in every game.
+        Results for the worst of all truths are left out: that truth may differ from game to game.
         """
         found = [r for r in self.select(learner=learner, channel=channel) if r.experiment.truth != "all"]
         return sorted(found, key=lambda r: position(r.experiment))

@@ -1,6 +1,6 @@
 """Named games to train and to test agents on, as keyword arguments of ``gym.make("LDPDist-v0", ...)``.
 
-Every test split changes one thing of the training games. ``ldp-gym bench splits --learner`` scores an agent.
+Most test splits change one property of training games. ``ldp-gym bench splits --learner`` scores an agent.
 """
 
 from __future__ import annotations

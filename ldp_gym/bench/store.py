@@ -1,7 +1,7 @@
 """Results on disk: one SQLite file in an output directory, one transaction per cell.
 
-A run that was killed finds what it had finished. Another configuration, code or seed has another key, so old
-and new results never mix.
+A run that was killed goes on from the finished cells. Another configuration, code or seed has another key, so
+old and new results never mix.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     def _divide(self, coins: FloatArray, posterior: Public) -> IntArray:
         """Group of each hypothesis, ``(..., K)``, when uniforms ``(..., K)`` blur the order of turns.
 
-        Of the possible numbers of groups the one after which the posterior is expected to be most certain.
+        It takes the number of groups after which the posterior is expected to be most certain.
         """
         weights = np.broadcast_to(self._public_weights(posterior), coins.shape)
         return self._divide_in_turn((-weights * (0.5 + coins)).argsort(axis=-1), weights)

@@ -71,8 +71,8 @@ class LabelChannel(TwoLevelChannel):
     ) -> FloatArray:
         """The quadratic score, up to a constant ``(a - b) sum_y f_k[y]^2 - 2 c_k(z)``.
 
-        Two labels agree with a message together with one probability, whichever they are, and a label with
-        itself more often: under L, by ``(a - b) / (1 - e^-eps)``.
+        Any two labels agree with a message together with the same probability, and a label with itself
+        more often: under L, by ``(a - b) / (1 - e^-eps)``.
         """
         own, other = self.agreement_rates
         squares = (own - other) * np.square(candidates).sum(axis=-1)

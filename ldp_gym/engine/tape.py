@@ -171,7 +171,7 @@ class Episodes:
         return laws
 
     def _check_candidates(self, candidates: FloatArray, shape: tuple[int, ...]) -> None:
-        """Check the shape of a block's candidates, and the rows; a built-in class' only in the first round."""
+        """Check a block's candidates; the rows of built-in classes only in the first round."""
         hypotheses = self.scenario.hypotheses
         expected: tuple[int, ...] = (hypotheses.num_hypotheses, hypotheses.num_labels)
         if not hypotheses.constant:

@@ -144,7 +144,7 @@ def estimate_epsilon(
 
     A quarter of the messages, of all labels, chooses two labels; a quarter, of those two, chooses an event
     that tells them apart; half of them test it. Messages are taken to be independent given their labels: what
-    one message tells about another is not seen, nor is what a mechanism prints, stores or takes time for.
+    one message tells about another is not seen, nor what a mechanism prints or stores, nor its run time.
 
     Args:
         mechanism: a function from a label in ``0..M-1`` to a message (a number, a string, bytes, a set, or a

@@ -66,7 +66,7 @@ class ClassFloor(NamedTuple):
     """Floor under the risk of a class.
 
     Attributes:
-        risk: least expected risk under a uniform truth that is not ruled out, in nats.
+        risk: lower bound on the expected risk under a uniform truth, in nats.
         method: "information", "pairs" or "disjoint supports": the argument that gives the largest floor.
         certified: False if contexts were drawn: the risk is then an estimate, not a proved floor.
     """
@@ -84,7 +84,7 @@ def class_floor(
     contexts: npt.ArrayLike | None = None,
     seed: int = 0,
 ) -> ClassFloor:
-    """Risk under a uniform truth that no eps-private channels, interactive or not, and learner can beat.
+    """Lower bound on the risk under a uniform truth, on all eps-private channels, interactive or not.
 
     The largest of this module's recursion and, for a class without contexts, of two other floors: the best
     matching of :func:`~ldp_gym.theory.pair_floor` (the pair of the truth is told for free), and on disjoint

@@ -63,17 +63,17 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
 
 
 def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: bool = True) -> float:
-    """The least risk on K disjoint supports under a uniform truth that is not ruled out by proof.
+    """Largest of the lower bounds on the risk on K disjoint supports under a uniform truth.
 
-    From 3 to 8 hypotheses and at epsilon = 0.5, 1, 2 and 4 it is mostly that of dynamic programming. At
-    another epsilon the floor of the next larger one of these counts, which is lower.
+    From 3 to 8 hypotheses and at epsilon = 0.5, 1, 2 and 4 it is mostly that of a dynamic program. At
+    another epsilon the floor of the next larger one of these is used, which is lower.
 
     Args:
         num_hypotheses: K.
         horizon: T.
         epsilon: privacy level, up to 20.
-        adaptive: whether messages may depend on earlier ones. For more than 8 hypotheses, more is ruled out
-            without that.
+        adaptive: whether messages may depend on earlier ones. For more than 8 hypotheses, the floor is
+            higher without that.
 
     Example:
         >>> limit = information_limit(8, 500, 1.0)

@@ -98,7 +98,7 @@ def interactive_kl_bound(
 
     The first is Theorem 2's (``challenge`` with ``question="all"``), the second follows from Theorem 1
     (``question="one"``), with ``g(K) = K log K / (K-1)``, and is smaller up to K = 9. Under a uniform truth,
-    and contexts that know no more of it than the transcript does, Bayes' rule has at most 1/sqrt(2) of it.
+    and contexts that know no more of it than the transcript does, Bayes' rule pays at most 1/sqrt(2) of it.
     """
     odds, _ = _worst_odds(num_hypotheses, prior)
     factor = min(2.0 * math.sqrt(math.pi), math.sqrt(2.0) * _kl_per_tv(odds))

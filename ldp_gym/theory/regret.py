@@ -55,7 +55,7 @@ def _above_opt(regret: float, num_hypotheses: int, horizon: int, gamma: float | 
 def fixed_share_bound(num_hypotheses: int, horizon: int, switches: int, share: float) -> float:
     """``log K + S log(K / share) - (T - 1 - S) log(1 - share + share / K)``, in the log-loss of messages.
 
-    The most the learner ``fixed-share`` pays, on every sequence of messages, above the best sequence of
+    The most that the learner ``fixed-share`` pays, on every sequence of messages, above the best sequence of
     hypotheses with S switches. It predicts a mixture of all sequences, in which one with S switches has the
     prior ``(1/K) (share / K)^S (1 - share + share / K)^(T - 1 - S)`` (Herbster and Warmuth 1998).
     """
@@ -70,7 +70,7 @@ def fixed_share_bound(num_hypotheses: int, horizon: int, switches: int, share: f
 def soft_bayes_bound(num_hypotheses: int, horizon: int, epsilon: float, rate: float) -> float:
     """``log K / rate + rate T (e^eps - 1)^2``, in the log-loss of messages of a pure channel.
 
-    What the learner ``soft-bayes`` pays at most, on every sequence of messages, above the best mixture u of
+    The most that the learner ``soft-bayes`` pays, on every sequence of messages, above the best mixture u of
     hypotheses, for a rate of at most 1/2. Proof: the likelihoods of an eps-private message are within
     ``e^eps`` of each other, so ``r_k = L_k / sum_j w_j L_j`` lies in ``[e^-eps, e^eps]``. A round multiplies
     ``w_k`` by ``1 + rate (r_k - 1)``. As ``log(1 + x) >= x - x^2`` for ``x >= -1/2``, ``sum_k u_k log w_k``

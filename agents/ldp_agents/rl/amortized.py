@@ -59,11 +59,11 @@ class AmortizedSettings:
     """Settings of the training of ``amortized``.
 
     Attributes:
-        channels: channels of the games that are drawn.
+        channels: names of the channels to draw games from.
         hidden: widths of the hidden layers.
-        cells: most numbers of a batch, over its episodes, rounds, labels and hypotheses, at least 10^5; a
+        cells: largest size of a batch, over its episodes, rounds, labels and hypotheses, at least 10^5; a
             game with more in two episodes is not drawn.
-        episodes: most episodes of a batch, at least 2.
+        episodes: largest number of episodes of a batch, at least 2.
         learning_rate: learning rate at the start; it falls linearly to zero.
     """
 

@@ -42,7 +42,7 @@ class Model:
 class NetworkLearner(ExponentialWeights):
     """Exponential weights on learned log-likelihoods, with a smooth mixture as the prediction.
 
-    In a game eps is fixed and a relation is one number, so the network is worked out once, as a table.
+    In a game eps is fixed and a relation is one number, so the network is evaluated once, as a table.
 
     Args:
         game: the public rules.

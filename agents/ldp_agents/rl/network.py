@@ -4,9 +4,9 @@ Two message formats cover all channels. Either a message names, holds, covers or
 relation to a label is the *agreement*, from 0 to 1. Or it reveals a log-likelihood with noise: its relation
 to a label is the *distance* of the label's level from it, in scales of the noise. Neither says how far a
 message can be trusted: a network learns that, as a weight ``q(r)`` of a relation r. The *learned
-log-likelihood* of hypothesis k is ``log sum_y f_k[y] exp(q(r_y))``: with the channel's own log density as the
-weight, the log-likelihood. The network uses only operations that NumPy and PyTorch share: what is trained is
-what is played, also where PyTorch is not installed.
+log-likelihood* of hypothesis k is ``log sum_y f_k[y] exp(q(r_y))``: if the weight is the channel's own log
+density, it is the exact log-likelihood. The network uses only operations that NumPy and PyTorch share, so a
+trained network plays the same without PyTorch.
 """
 
 from __future__ import annotations
