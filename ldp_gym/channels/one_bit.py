@@ -186,7 +186,7 @@ class OneBit(ClippedChannel):
 
 
 class Hybrid(OneBit):
-    """The log-likelihood of one random hypothesis, with the least noise known (Wang et al. 2019).
+    """The log-likelihood of one random hypothesis, with less noise than Laplace's (Wang et al. 2019).
 
     With probability ``1 - e^(-eps/2)`` (0 below eps = 0.61) the report is a point of ``[-C', C']``, where
     ``C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)``, ``e^eps`` times denser on an interval of length C' - 1 around

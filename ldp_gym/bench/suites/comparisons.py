@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Quick(Suite):
-    """The leaderboard of the default game, in half a minute."""
+    """A quick leaderboard of the default game."""
 
     name = "quick"
     title = "Learners on the main channels of the default game"
