@@ -198,7 +198,7 @@ class Hybrid(OneBit):
 
     Privacy: which mechanism is used does not depend on the value, and both are eps-private.
 
-    When to use it: in place of ``laplace-single`` at any eps. When not: messages must be finite (take
+    When to use it: in place of ``laplace-single``, at eps up to 100. When not: messages must be finite (take
     ``one-bit``), or the learner can read any message (comparisons tell more).
     """
 
