@@ -89,8 +89,7 @@ def test_between_shipped_eps_the_next_larger_one_counts_and_dropping_or_bad_pric
     assert disjoint_floors(5, 1.0, 8, 40)[-1] < floors[-1]
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.5])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("seed", "epsilon"), [(0, 0.5), (0, 1.5), (1, 0.5), (1, 1.5)])
 def test_no_strategy_is_below_the_floor(seed, epsilon):
     p, q = np.random.default_rng(seed).dirichlet(np.ones(3), size=2)
     optimum = least_risk(np.stack([p, q]), epsilon, 4)
@@ -101,7 +100,8 @@ def test_equal_distributions_cost_nothing_and_the_floor_grows_with_rounds():
     p, q = np.array([0.5, 0.5]), np.array([0.45, 0.55])
     assert theory.pair_floor(p, p, 100, 1.0) == 0.0
     floors = [theory.pair_floor(p, q, rounds, 1.0) for rounds in (1, 10, 300)]
-    assert floors == sorted(floors)
+    one = entropy((p + q) / 2.0) - (entropy(p) + entropy(q)) / 2.0
+    assert (1.0 - 1e-9) * one < floors[0] < one < floors[1] < floors[2]
 
 
 # -- Any class -----------------------------------------------------------------------------------------
