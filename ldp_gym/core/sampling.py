@@ -18,6 +18,9 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 _SMALLEST = 2.0**-54
 """Half the spacing of NumPy's uniforms; replaces an exact zero."""
 
+_MANY_ROWS = 256
+"""Number of rows per label from which distribution functions are summed up label by label."""
+
 _BEYOND_EPISODES = 2**31
 """Number of the first child seed that no environment uses: its episodes use children 0, 1, 2, ..."""
 
@@ -72,7 +75,13 @@ def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:
 
 def cumulative(weights: FloatArray) -> FloatArray:
     """Cumulative distribution function ``(..., M)`` of a categorical law."""
-    sums: FloatArray = np.add.accumulate(weights, axis=-1)
+    num_labels = weights.shape[-1]
+    if weights.size < _MANY_ROWS * num_labels**2:
+        sums: FloatArray = np.add.accumulate(weights, axis=-1)
+    else:  # the same sums, label by label: along a short row every addition waits for the one before
+        sums = np.moveaxis(np.array(np.moveaxis(weights, -1, 0), order="C"), 0, -1)
+        for y in range(1, num_labels):
+            sums[..., y] += sums[..., y - 1]
     # The last index of positive weight ends at exactly 1, above every uniform.
     sums /= sums[..., -1:]
     return sums

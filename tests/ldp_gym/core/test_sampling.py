@@ -32,6 +32,13 @@ def test_uniforms_are_strictly_inside_and_an_index_begins_where_the_one_before_e
     assert sampling.categorical(np.array([0.0, 1.0]), np.array([2.0**-54])).tolist() == [1]
 
 
+def test_a_distribution_function_does_not_depend_on_the_number_of_rows():
+    rows = np.random.default_rng(0).dirichlet(np.ones(3), size=2000)
+    sums = rows.cumsum(axis=1)
+    np.testing.assert_array_equal(sampling.cumulative(rows), sums / sums[:, 2:])
+    np.testing.assert_array_equal([sampling.cumulative(row) for row in rows], sums / sums[:, 2:])
+
+
 def test_the_least_prime_has_no_divisor():
     primes = np.array([n for n in range(2, 1100) if all(n % d for d in range(2, min(n, 34)))])
     assert [sampling.least_prime(n) for n in range(1000)] == [primes[primes >= n][0] for n in range(1000)]
