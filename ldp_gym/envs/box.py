@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import EllipsisType
 from typing import Any
 
@@ -99,19 +100,17 @@ def estimate_bayes_gain(scenario: Scenario) -> float | None:
     return unit_of_score(gains)
 
 
-_gains: dict[str, float | None] = {}
-"""Gains of Bayes that were estimated in this process, by the rules as JSON."""
-
-
 def bayes_gain(rules: Rules, scenario: Scenario) -> float | None:
     """Gain of Bayes, estimated once per process if the rules can be written as JSON."""
     try:
-        key = rules.to_json()
+        return _kept_gain(rules.to_json())
     except TypeError:  # a custom class, channel, nature or truth
         return estimate_bayes_gain(scenario)
-    if key not in _gains:
-        _gains[key] = estimate_bayes_gain(scenario)
-    return _gains[key]
+
+
+@lru_cache
+def _kept_gain(rules: str) -> float | None:
+    return estimate_bayes_gain(Rules.of(json.loads(rules)).scenario())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

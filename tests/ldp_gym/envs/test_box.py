@@ -1,6 +1,7 @@
 """LDPDistBox-v0: the game of LDPDist-v0, features by their formula, gains as rewards, scores."""
 
 import math
+from functools import lru_cache
 
 import gymnasium as gym
 import numpy as np
@@ -181,7 +182,7 @@ def test_a_label_that_no_hypothesis_allows_costs_max_loss_and_tells_nothing(chan
 
 def test_the_gain_of_bayes_is_estimated_once_for_the_same_rules(monkeypatch):
     estimates = []
-    monkeypatch.setattr(box, "_gains", {})
+    monkeypatch.setattr(box, "_kept_gain", lru_cache(box._kept_gain.__wrapped__))
     monkeypatch.setattr(box, "estimate_bayes_gain", lambda *arguments: estimates.append(arguments) or 1.0)
     for _ in range(3):
         env = gym.make("LDPDistBox-v0", **small_rules(horizon=2, class_seed=77))
