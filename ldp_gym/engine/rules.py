@@ -22,6 +22,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import plain, read_signature
+from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import Nature
 from ldp_gym.truths.base import TRUTHS, Truth
 
@@ -184,7 +185,9 @@ class Rules:
         """
         rules = {field.name: getattr(self, field.name) for field in fields(Rules)}
         rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTY_RULES}
-        rules |= {"horizon": self.rounds, "nature": self.nature or "iid", "max_loss": float(self.max_loss)}
+        foreign = isinstance(self.hypotheses, str) and self.hypotheses not in HYPOTHESES.own
+        usual = None if foreign else getattr(self.hypotheses, "default_nature", "iid")  # not imported for it
+        rules |= {"horizon": self.rounds, "nature": self.nature or usual, "max_loss": float(self.max_loss)}
         return canonical(rules | {name: float(value) for name, value in self.promise.items()})
 
     def __eq__(self, other: object) -> bool:

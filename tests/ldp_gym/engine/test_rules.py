@@ -80,6 +80,17 @@ def test_a_default_may_be_left_out(spelled):
     assert hash(Rules(**spelled)) == hash(Rules())
 
 
+class Drifting(SoftmaxLinear):
+    default_nature = "drift"
+
+
+def test_the_default_nature_is_that_of_the_class():
+    made = Rules(hypotheses=Drifting())
+    assert Rules(hypotheses=made.hypotheses, nature="drift") == made
+    assert Rules(hypotheses=made.hypotheses, nature="iid") != made
+    assert Rules(hypotheses="numpy:eye") != Rules(hypotheses="numpy:eye", nature="iid"), "it may have its own"
+
+
 def test_a_table_is_the_same_as_list_tuple_and_array():
     tables = [ROWS, tuple(map(tuple, ROWS)), np.array(ROWS)]
     assert len({Rules(hypotheses=table) for table in tables}) == 1
