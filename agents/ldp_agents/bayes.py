@@ -100,8 +100,9 @@ class Bayes(ExponentialWeights):
         super()._learn(candidates, message)
 
     def _weigh_along(self, totals: FloatArray) -> FloatArray:
-        self._least = np.minimum(self._least, self._posterior(totals, -2).min(axis=-1))
-        return super()._weigh_along(totals)
+        posterior = self._posterior(totals, -2)
+        self._least = np.minimum(self._least, posterior.min(axis=-1))
+        return posterior if self.rate == 1.0 else super()._weigh_along(totals)
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Negative log-likelihoods, ``-log sum_y f_k[y] q(z | y)``, finite also for impossible messages."""
@@ -118,6 +119,10 @@ class MLE(SmoothedLearner, Bayes):
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         leads = (totals <= totals.min(axis=axis, keepdims=True) + _TIE).astype(np.float64)
         return leads / leads.sum(axis=axis, keepdims=True)
+
+    def _weigh_along(self, totals: FloatArray) -> FloatArray:
+        super()._weigh_along(totals)  # notes the least posterior weights
+        return self._weigh(totals, -2)
 
 
 class Thompson(SmoothedLearner, Bayes):
