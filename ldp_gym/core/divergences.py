@@ -49,8 +49,7 @@ def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) 
 
 def negentropy(p: FloatArray) -> FloatArray:
     """``sum_y p[y] log p[y]`` along the last axis."""
-    logs = np.where(p > 0.0, p, 1.0)
-    return inner(p, np.log(logs, out=logs))
+    return inner(p, np.log(np.where(p > 0.0, p, 1.0) if has_zero(p) else p))
 
 
 def mixture_loss(weights: FloatArray, candidates: FloatArray, negentropies: FloatArray) -> FloatArray:
