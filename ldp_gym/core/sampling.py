@@ -18,6 +18,9 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 _SMALLEST = 2.0**-54
 """Half the spacing of NumPy's uniforms; replaces an exact zero."""
 
+_DRAWN_AHEAD, _MOST_AHEAD = 1024, 2**20
+"""Numbers that a generator draws at a time, so that the cost of its call vanishes; their largest total."""
+
 _MANY_ROWS = 256
 """Number of rows per label from which distribution functions are summed up label by label."""
 
@@ -53,12 +56,47 @@ def open_uniforms(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -
 
     Because of that order a stream does not depend on how many rows are drawn at a time.
     """
+    return _opened(_draw(rngs, shape))
+
+
+def _draw(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -> FloatArray:
     uniforms = np.empty((len(rngs), *shape))
     for rng, rows in zip(rngs, uniforms, strict=True):
         rng.random(out=rows)
+    return uniforms
+
+
+def _opened(uniforms: FloatArray) -> FloatArray:
+    """Uniforms without exact zeros."""
     # The numbers of one kind side by side in memory: what is made of them runs along the rounds.
     by_kind: FloatArray = np.maximum(np.moveaxis(uniforms, -1, 0), _SMALLEST, order="C")
     return np.moveaxis(by_kind, 0, -1)
+
+
+class UniformStreams:
+    """The uniforms of B generators, round by round, each drawn many rounds ahead of its use.
+
+    Args:
+        rngs: the generators, which nobody else draws from.
+        numbers: number of uniforms per round.
+    """
+
+    def __init__(self, rngs: Sequence[np.random.Generator], numbers: int) -> None:
+        self._rngs, self._ahead = list(rngs), np.empty((len(rngs), 0, numbers))
+
+    def take(self, rounds: int, most: int) -> FloatArray:
+        """Uniforms ``(B, rounds, numbers)`` of the next rounds; ``most`` rounds at most are left to play."""
+        games, left, numbers = self._ahead.shape
+        if left < rounds:
+            ahead = min(_DRAWN_AHEAD, _MOST_AHEAD // games) // max(1, numbers)
+            more = _draw(self._rngs, (min(max(rounds, ahead), most) - left, numbers))
+            self._ahead = np.concatenate([self._ahead, more], axis=1) if left else more
+        taken, self._ahead = self._ahead[:, :rounds], self._ahead[:, rounds:]
+        return _opened(taken)
+
+    def keep(self, which: IntArray) -> None:
+        """Go on with only some of the generators, by their indices."""
+        self._rngs, self._ahead = [self._rngs[i] for i in which], self._ahead[which]
 
 
 def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:

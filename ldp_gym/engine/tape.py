@@ -17,7 +17,7 @@ from ldp_gym.core import game_arrays
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl, negentropy
 from ldp_gym.core.registry import is_builtin
-from ldp_gym.core.sampling import cumulative, inverse, open_uniforms
+from ldp_gym.core.sampling import UniformStreams, cumulative, inverse
 from ldp_gym.engine.posterior import send_adaptively
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.hypotheses.base import HypothesisClass
@@ -75,6 +75,7 @@ class Episodes:
         )
         self._nature_adapts = self._needs_contexts and scenario.nature.adaptive
         self.starts = list(starts)
+        self._uniforms = UniformStreams([start.generator for start in self.starts], scenario.num_uniforms)
         self._truth = np.stack([start.truth for start in self.starts])
         self._prepared: Any = None
         self._constant: tuple[dict[str, Any], FloatArray] | None = None
@@ -86,6 +87,7 @@ class Episodes:
         """Go on with only some of the episodes."""
         kept = np.flatnonzero(which)
         self.starts = [self.starts[i] for i in kept]
+        self._uniforms.keep(kept)
         self._truth, self._context = self._truth[kept], self._context[kept]
         self._posterior.keep(kept)
         self._constant = None
@@ -101,13 +103,11 @@ class Episodes:
 
     def play(self, rounds: int) -> Tape:
         """Play the next rounds of every episode."""
-        scenario = self.scenario
-        generators = [start.generator for start in self.starts]
-        uniforms = open_uniforms(generators, (rounds, scenario.num_uniforms))
+        uniforms = self._uniforms.take(rounds, most=max(rounds, self.scenario.horizon - self._round))
         if not self._nature_adapts:
             return self._play(uniforms)
         tapes = [self._play(uniforms[:, t : t + 1]) for t in range(rounds)]
-        return _concatenate(tapes, scenario.constant_fields)
+        return _concatenate(tapes, self.scenario.constant_fields)
 
     def _play(self, uniforms: FloatArray) -> Tape:
         """Play the rounds of the given uniforms ``(B, n, num_uniforms)``."""

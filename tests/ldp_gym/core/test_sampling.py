@@ -32,6 +32,24 @@ def test_uniforms_are_strictly_inside_and_an_index_begins_where_the_one_before_e
     assert sampling.categorical(np.array([0.0, 1.0]), np.array([2.0**-54])).tolist() == [1]
 
 
+def test_streams_drawn_ahead_give_the_generators_own_numbers_and_no_more():
+    """1,024 numbers are drawn ahead, 341 rounds: blocks end before, at and beyond what is left of them."""
+    expected = np.stack([np.random.default_rng(seed).random((700, 3)) for seed in range(3)])
+    rngs = [np.random.default_rng(seed) for seed in range(3)]
+    streams, begin = sampling.UniformStreams(rngs, 3), 0
+    for rounds in (1, 340, 300, 59):
+        if begin == 341:
+            streams.keep(np.array([0, 2]))
+            expected = expected[[0, 2]]
+        part = streams.take(rounds, most=700 - begin)
+        np.testing.assert_array_equal(part, expected[:, begin : begin + rounds])
+        assert part.strides[1] == 8
+        begin += rounds
+    for seed, drawn in ((0, 700), (1, 341), (2, 700)):
+        rest = np.random.default_rng(seed).random(3 * drawn + 1)[-1]
+        assert rngs[seed].random() == rest
+
+
 def test_a_distribution_function_does_not_depend_on_the_number_of_rows():
     rows = np.random.default_rng(0).dirichlet(np.ones(3), size=2000)
     sums = rows.cumsum(axis=1)
