@@ -206,7 +206,7 @@ def pooling_by_gradient(env_id: str, seed: int) -> Iterator[Trained]:
     scenario: Scenario = gym.make(env_id).unwrapped.scenario  # type: ignore[attr-defined]
     for update in range(1, settings.updates + 1):
         seeds = rng.integers(TRAINING.start, TRAINING.stop, settings.episodes).tolist()
-        starts = [scenario.start_episode(first_generator(one)) for one in seeds]
+        starts = scenario.start_episodes([first_generator(one) for one in seeds])
         tape = Episodes(scenario, starts).play(settings.rounds)
         messages = tape.messages
         if isinstance(scenario.channel.message_space, gym.spaces.Discrete):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
 import gymnasium as gym
@@ -19,7 +20,7 @@ from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol, begin_episodes, build_learner, play_block, plays_blocks
 from ldp_gym.engine.rules import Rules
-from ldp_gym.engine.scenario import Scenario, first_generator
+from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.single import EnvArguments, LDPDistEnv
 from ldp_gym.privacy.exact import warn_of_broken_promise
@@ -237,7 +238,7 @@ def evaluate(
     rounds = _checkpoints(scenario.horizon, checkpoints)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
-    first = Episodes(scenario, [scenario.start_episode(first_generator(seed))]).play(1).candidates
+    first = Episodes(scenario, scenario.start_episodes([first_generator(seed)])).play(1).candidates
     warn_of_broken_promise(scenario.channel, first.reshape(-1, *first.shape[-2:])[0])
     warn_of_blind_pairs(scenario)
     all_members = isinstance(truth, str) and truth == "all"
@@ -432,7 +433,9 @@ class Recording:
 
     def _record(self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None) -> Iterator[Block]:
         scenario = self.scenario
-        starts = [scenario.start_episode(first_generator(seed), truth) for seed, truth in plays]
+        starts: list[EpisodeStart] = []
+        for truth, group in groupby(plays, key=itemgetter(1)):
+            starts += scenario.start_episodes([first_generator(seed) for seed, _ in group], truth)
         tapes = Episodes(scenario, starts, show_contexts=False)
         block = scenario.rounds_at_a_time(len(plays), _BLOCK_FLOATS)
         ends = {scenario.horizon, *range(block, scenario.horizon, block)}

@@ -247,7 +247,7 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
     make_learner = as_make_learner(learner) if isinstance(learner, str) else learner
     scenario = Scenario(**_rules_of_check(make_learner, rules))
     batch, rounds = 3, min(scenario.horizon, _MOST_ROUNDS)
-    starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(batch)]
+    starts = scenario.start_episodes([np.random.default_rng(seed + i) for i in range(batch)])
     tape = Episodes(scenario, starts).play(rounds)
     shared = tape.candidates.ndim == 2
 

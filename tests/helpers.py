@@ -200,7 +200,7 @@ def make_episodes(rules: dict[str, Any], episodes: int = 1, seed: int = 0) -> Ep
     """The first episodes of environments that are reset with seed, seed + 1, ..."""
     scenario = Scenario(**rules)
     generators = [first_generator(seed + i) for i in range(episodes)]
-    return Episodes(scenario, [scenario.start_episode(generator) for generator in generators])
+    return Episodes(scenario, scenario.start_episodes(generators))
 
 
 def record(

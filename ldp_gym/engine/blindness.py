@@ -41,7 +41,7 @@ def warn_of_blind_pairs(scenario: Scenario, stacklevel: int = 2) -> None:
     if scenario in _checked or scenario.redraws or num_hypotheses > most or scenario.horizon < _ROUNDS:
         return
     _checked.add(scenario)
-    episode = Episodes(scenario, [scenario.start_episode(first_generator(0))], show_contexts=False)
+    episode = Episodes(scenario, scenario.start_episodes([first_generator(0)]), show_contexts=False)
     unknown = np.triu(np.ones((num_hypotheses, num_hypotheses), dtype=np.bool_), 1)
     tables: list[FloatArray] = []
     try:

@@ -191,7 +191,7 @@ class Referee:
         self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
     ) -> dict[str, npt.NDArray[Any]]:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
-        self._playback.begin(games, [self.scenario.start_episode(rng, member) for rng in generators])
+        self._playback.begin(games, self.scenario.start_episodes(generators, member))
         self.begun[games] = True
         self._messages[games] = self.scenario.channel.placeholder
         return {"truth": self._playback.now("members").copy()} if self.scenario.reveal else {}

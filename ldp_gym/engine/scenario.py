@@ -7,7 +7,7 @@ through this one class.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -179,16 +179,18 @@ class Scenario:
             raise ValueError(f"truth must be an index in 0..{num_hypotheses - 1} here, got {describe(truth)}")
         return validation.index("truth", truth, num_hypotheses)
 
-    def start_episode(self, generator: np.random.Generator, member: int | None = None) -> EpisodeStart:
-        """Draw an episode's truth (or take the given member), and its class if it is redrawn."""
-        uniforms = open_uniforms([generator], (1, self.truth.num_episode_uniforms))[0]
-        truth = self.truth.draw_episode(uniforms)[0]
+    def start_episodes(
+        self, generators: Sequence[np.random.Generator], member: int | None = None
+    ) -> list[EpisodeStart]:
+        """Draw episodes' truths (or take the given member), and their classes if they are redrawn."""
+        truths = self.truth.draw_episode(open_uniforms(generators, (self.truth.num_episode_uniforms,)))
         if member is not None:
-            truth = np.full_like(truth, member)
-        hypotheses = self.hypotheses
-        if self.redraws:
-            hypotheses = self._class_of_seed(int(generator.integers(2**63)))
-        return EpisodeStart(generator, truth, hypotheses)
+            truths = np.full_like(truths, member)
+        classes = [
+            self._class_of_seed(int(generator.integers(2**63))) if self.redraws else self.hypotheses
+            for generator in generators
+        ]
+        return list(map(EpisodeStart, generators, truths, classes))
 
     @property
     def observation_space(self) -> gym.spaces.Dict:

@@ -86,7 +86,7 @@ def estimate_bayes_gain(scenario: Scenario) -> float | None:
     """
     numbers = _REFERENCE_NUMBERS // (_ADAPTIVE_SHARE if scenario.adaptive else 1)
     episodes = int(np.clip(numbers // (scenario.horizon * scenario.footprint), *_REFERENCE_EPISODES))
-    starts = [scenario.start_episode(first_generator(_REFERENCE_SEED + i)) for i in range(episodes)]
+    starts = scenario.start_episodes([first_generator(_REFERENCE_SEED + i) for i in range(episodes)])
     games, posterior = Episodes(scenario, starts), PublicPosterior(scenario.game.num_hypotheses, (episodes,))
     gains, played = np.zeros(episodes), 0
     while played < scenario.horizon:

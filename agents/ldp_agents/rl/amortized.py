@@ -186,7 +186,7 @@ def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> 
     """Simulate episodes of a game."""
     scenario = Scenario(**rules)
     seeds = rng.integers(TRAINING.start, TRAINING.stop, size=episodes).tolist()
-    starts = [scenario.start_episode(first_generator(seed)) for seed in seeds]
+    starts = scenario.start_episodes([first_generator(seed) for seed in seeds])
     tape = Episodes(scenario, starts, show_contexts=False).play(scenario.horizon)
     relation = network.Relation(scenario.channel)
     points = relation.nodes

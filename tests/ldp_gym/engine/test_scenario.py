@@ -86,8 +86,8 @@ def test_blocks_fit_the_memory_that_is_given():
 def test_a_truth_is_drawn_even_where_it_is_given():
     """So that episodes of different truths share all else."""
     scenario = Scenario(**small_rules())
-    starts = [scenario.start_episode(np.random.default_rng(3), truth) for truth in (None, 0, 1)]
-    starts.append(Scenario(**small_rules(truth=2)).start_episode(np.random.default_rng(3)))
+    starts = [scenario.start_episodes([np.random.default_rng(3)], truth)[0] for truth in (None, 0, 1)]
+    starts += Scenario(**small_rules(truth=2)).start_episodes([np.random.default_rng(3)])
     assert [start.truth.item() for start in starts[1:]] == [0, 1, 2]
     assert len({start.generator.random() for start in starts}) == 1
 
@@ -95,18 +95,20 @@ def test_a_truth_is_drawn_even_where_it_is_given():
 def test_every_truth_is_as_likely():
     """4,000 episodes: a chi-square test at error rate 1e-6."""
     scenario = Scenario(**small_rules())
-    truths = [scenario.start_episode(np.random.default_rng(seed)).truth.item() for seed in range(4000)]
+    starts = scenario.start_episodes([np.random.default_rng(seed) for seed in range(4000)])
+    truths = [start.truth.item() for start in starts]
     assert stats.chisquare(np.bincount(truths, minlength=4)).pvalue > ALPHA
 
 
 def test_a_redrawn_class_is_the_episode_s_own():
     scenario = Scenario(**small_rules(hypotheses="dirichlet", **REDRAWN))
-    tables = [scenario.start_episode(np.random.default_rng(s)).hypotheses.table for s in (1, 1, 2)]
+    starts = scenario.start_episodes([np.random.default_rng(seed) for seed in (1, 1, 2)])
+    tables = [start.hypotheses.table for start in starts]
     np.testing.assert_array_equal(tables[0], tables[1])
     assert not np.array_equal(tables[0], tables[2])
     assert scenario.game.hypotheses is None
     plain = Scenario(**small_rules())
-    assert plain.start_episode(np.random.default_rng(1)).hypotheses is plain.hypotheses
+    assert plain.start_episodes([np.random.default_rng(1)])[0].hypotheses is plain.hypotheses
 
 
 @pytest.fixture

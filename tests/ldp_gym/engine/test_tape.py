@@ -119,7 +119,7 @@ def generators(*seeds):
 @pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "adaptive-groups"])
 def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
     scenario = Scenario(**small_rules(channel, horizon=6, reveal=True, max_loss=0.5))
-    tape = Episodes(scenario, [scenario.start_episode(rng) for rng in generators(1, 2)]).play(6)
+    tape = Episodes(scenario, scenario.start_episodes(generators(1, 2))).play(6)
     members = tape.members[:, 0]
     referee = Referee(scenario, 2)
     assert referee.begin(np.arange(2), generators(1, 2))["truth"].tolist() == members.tolist()
@@ -165,7 +165,7 @@ def test_many_partial_resets_leave_no_episodes_behind():
     player, rng, episodes = Playback(scenario, 4), np.random.default_rng(0), []
 
     def begin_in(games, seeds):
-        starts = [scenario.start_episode(rng) for rng in generators(*seeds)]
+        starts = scenario.start_episodes(generators(*seeds))
         episodes.extend(weakref.ref(start) for start in starts)
         player.begin(games, starts)
 
