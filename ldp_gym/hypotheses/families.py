@@ -14,7 +14,10 @@ from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.hypotheses.base import HypothesisClass, Table, as_hypotheses, check_size
 
 _FEW_LABELS = 64
-"""Number of labels up to which candidates have one layout in memory, however few rounds there are."""
+"""Number of labels up to which candidates have one layout in memory in two rounds or more."""
+
+_SAFE_EXPONENT = 600.0
+"""Size of exponents up to which sums of exponentials neither overflow nor vanish."""
 
 
 class SoftmaxLinear(HypothesisClass):
@@ -43,21 +46,29 @@ class SoftmaxLinear(HypothesisClass):
         rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
         self.weights = scale * rng.standard_normal(shape)
         self.weights.flags.writeable = False
+        self._steepest = np.abs(self.weights).sum(axis=-1).max()
         self._by_coordinate = np.ascontiguousarray(np.moveaxis(self.weights, -1, 0))  # (d, K, M)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         # einsum, not a BLAS product: its sums do not depend on the batch's shape, so neither do labels.
         rows, many = contexts.reshape(-1, self.context_dim), self.num_labels > _FEW_LABELS
-        if many and 5 * len(rows) < self.num_labels:  # the labels are side by side in memory
+        if len(rows) == 1 or (many and 5 * len(rows) < self.num_labels):  # labels are neighbours in memory
             candidates = np.empty((len(rows), self.num_hypotheses, self.num_labels))
             for row, table in zip(rows, candidates, strict=True):
                 np.einsum("d,dkm->km", row, self._by_coordinate, out=table)
-        else:  # the rounds are
-            candidates = np.einsum("dr,kmd->rkm", np.ascontiguousarray(rows.T), self.weights)
-        candidates -= candidates.max(axis=-1, keepdims=True)
+        else:  # rounds are
+            candidates = np.empty((*self.weights.shape[:2], len(rows))).transpose(2, 0, 1)
+            np.einsum("dr,kmd->rkm", np.ascontiguousarray(rows.T), self.weights, out=candidates)
+        large = np.abs(rows).max(axis=-1) * self._steepest > _SAFE_EXPONENT
+        if large.any():
+            candidates[large] -= candidates[large].max(axis=-1, keepdims=True)
         np.exp(candidates, out=candidates)
-        # By halves, sums do not depend on the layout; where there is one layout, a reduction is faster.
-        candidates /= sums_in_order(candidates) if many else np.add.reduce(candidates, axis=-1, keepdims=True)
+        if many:  # by halves, sums do not depend on the layout
+            candidates /= sums_in_order(candidates)
+        elif len(rows) == 1:  # the order in which a reduction adds up the labels of several rounds
+            candidates /= np.add.accumulate(candidates, axis=-1)[..., -1:]
+        else:
+            candidates /= np.add.reduce(candidates, axis=-1, keepdims=True)
         return candidates.reshape(*contexts.shape[:-1], *candidates.shape[1:])
 
 

@@ -43,13 +43,18 @@ def test_hadamard_takes_its_gap_from_the_theorem():
     assert [Hadamard(8, 1, e, t).gap < 1 for e, t in ((1e-6, 10**13), (400.0, 99), (800.0, 99))] == [True] * 3
 
 
-def test_a_round_has_the_same_candidates_in_every_block_and_layout():
+@pytest.mark.parametrize(("labels", "dim", "scale"), [(16, 4, 300.0), (16, 1, 1.0), (64, 3, 1.0), (200, 4, 1.0)])
+def test_a_round_has_the_same_candidates_in_every_block_and_layout(labels, dim, scale):
     """Few rounds have labels side by side in memory, many have rounds: not a bit may differ."""
-    softmax_class, contexts = SoftmaxLinear(3, 200), np.random.default_rng(0).standard_normal((2, 50, 4))
+    softmax_class = SoftmaxLinear(3, labels, dim, scale=scale)
+    contexts = np.random.default_rng(0).standard_normal((2, 50, dim))
     together = softmax_class(contexts)
-    assert together.strides[-1] > 8 == softmax_class(contexts[:, :3]).strides[-1]
+    assert together.strides[-1] > 8 == softmax_class(contexts[0, 0]).strides[-1]
     for rounds in (slice(0, 1), slice(0, 3), slice(7, 30)):
         np.testing.assert_array_equal(softmax_class(contexts[:, rounds]), together[:, rounds])
+        np.testing.assert_array_equal(softmax_class(contexts[1, rounds]), together[1, rounds])
+    exact = softmax(softmax_class.weights @ contexts[..., None, :, None], axis=-2)[..., 0]
+    np.testing.assert_allclose(together, exact, rtol=1e-12 * scale)  # a logit of 1,000 has an error of 1e-13
 
 
 def test_other_classes_by_hand():
