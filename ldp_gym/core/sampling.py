@@ -22,7 +22,7 @@ _DRAWN_AHEAD, _MOST_AHEAD = 1024, 2**20
 """Numbers that a generator draws at a time, so that the cost of its call vanishes; their largest total."""
 
 _MANY_ROWS = 256
-"""Number of rows per label from which distribution functions are summed up label by label."""
+"""Number of rows from which distribution functions are summed up label by label."""
 
 _BEYOND_EPISODES = 2**31
 """Number of the first child seed that no environment uses: its episodes use children 0, 1, 2, ..."""
@@ -114,7 +114,7 @@ def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:
 def cumulative(weights: FloatArray) -> FloatArray:
     """Cumulative distribution function ``(..., M)`` of a categorical law."""
     num_labels = weights.shape[-1]
-    if weights.size < _MANY_ROWS * num_labels**2:
+    if weights.size < _MANY_ROWS * num_labels:
         sums: FloatArray = np.add.accumulate(weights, axis=-1)
     else:  # the same sums, label by label: along a short row every addition waits for the one before
         sums = np.moveaxis(np.array(np.moveaxis(weights, -1, 0), order="C"), 0, -1)
