@@ -20,8 +20,8 @@ from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.engine.tape import Episodes, Tape
 
-_BLOCK_NUMBERS = 2**21
-"""Largest block of tape, in numbers: 16 MiB."""
+_BLOCK_NUMBERS = 2**20
+"""Largest block of tape, in numbers: 8 MiB."""
 
 _LONGEST_BLOCK = 256
 """Largest block of tape, in rounds: enough to make the cost of a block's calls vanish."""
