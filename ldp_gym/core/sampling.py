@@ -69,7 +69,10 @@ def _draw(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -> FloatA
 def _opened(uniforms: FloatArray) -> FloatArray:
     """Uniforms without exact zeros."""
     # The numbers of one kind side by side in memory: what is made of them runs along the rounds.
-    by_kind: FloatArray = np.maximum(np.moveaxis(uniforms, -1, 0), _SMALLEST, order="C")
+    by_kind = np.array(np.moveaxis(uniforms, -1, 0), order="C")
+    zeros = by_kind == 0.0
+    if zeros.any():
+        by_kind[zeros] = _SMALLEST
     return np.moveaxis(by_kind, 0, -1)
 
 
