@@ -103,13 +103,14 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
     ) -> tuple[Observations, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Predict the distributions of this round's labels, ``(B, M)``."""
         resetting = self._referee.over.copy()
-        if resetting.any():
+        some_reset = resetting.any()
+        if some_reset:
             actions = self._without(actions, resetting)
         rewards, info = self._referee.judge(self._actions.distribution(actions))
         over = self._referee.over & ~resetting
-        rewards = np.where(resetting, 0.0, rewards)
         infos = _masked(info, ~resetting)
-        if resetting.any():
+        if some_reset:
+            rewards[resetting] = 0.0
             infos = _merged(infos, self._begin(resetting))
         if over.any():
             ended = self._referee.episode_info()
