@@ -60,7 +60,7 @@ class SoftmaxLinear(HypothesisClass):
             candidates = np.empty((*self.weights.shape[:2], len(rows))).transpose(2, 0, 1)
             np.einsum("dr,kmd->rkm", np.ascontiguousarray(rows.T), self.weights, out=candidates)
         largest_logits = np.abs(rows) * self._steepest
-        if largest_logits.max() > _SAFE_EXPONENT:
+        if largest_logits.max(initial=0.0) > _SAFE_EXPONENT:
             large = (largest_logits > _SAFE_EXPONENT).any(axis=-1)
             candidates[large] -= candidates[large].max(axis=-1, keepdims=True)
         np.exp(candidates, out=candidates)
