@@ -40,12 +40,9 @@ class Learner(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         steps = {name for base in cls.__bases__ for name in getattr(base, "_steps", ())}
-        for base in cls.__mro__:  # a mixin may override a step too
-            if "play" in vars(base):
-                break
-            if steps & vars(base).keys():
-                cls.play = None
-                break
+        first = next(base for base in cls.__mro__ if vars(base).keys() & {"play", *steps})
+        if "play" not in vars(first):  # a mixin may override a step too
+            cls.play = None
 
     def __init__(self, game: Game) -> None:
         self.game = require_game(game)
