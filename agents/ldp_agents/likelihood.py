@@ -151,17 +151,13 @@ class Pairs(LikelihoodLearner):
         num_hypotheses = require_game(game).num_hypotheses
         pairs = mixtures_of_two(num_hypotheses) if members < 1.0 else np.empty((0, num_hypotheses))
         self._mixtures = np.concatenate([np.eye(num_hypotheses), pairs])  # (N, K)
-        prior = [
-            np.full(num_hypotheses, members / num_hypotheses),
-            np.full(len(pairs), (1.0 - members) / max(len(pairs), 1)),
-        ]
-        self._log_prior = np.log(np.concatenate(prior))
+        shares = members / num_hypotheses, (1.0 - members) / max(len(pairs), 1)
+        self._log_prior = np.log(np.repeat(shares, [num_hypotheses, len(pairs)]))
         super().__init__(game)
 
     @property
     def weights(self) -> FloatArray:
-        mean: FloatArray = softmax(self._state) @ self._mixtures
-        return mean
+        return softmax(self._state) @ self._mixtures
 
     @property
     def _prior(self) -> FloatArray:

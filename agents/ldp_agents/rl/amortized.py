@@ -114,14 +114,10 @@ class TorchNetwork(torch.nn.Module):
 
     def __init__(self, arrays: Mapping[str, FloatArray]) -> None:
         super().__init__()
-        tensors = {name: torch.tensor(array, dtype=torch.float32) for name, array in arrays.items()}
-        self.arrays = torch.nn.ParameterDict(
-            {name: torch.nn.Parameter(tensor) for name, tensor in tensors.items()}
-        )
+        self.arrays = torch.nn.ParameterDict({name: _tensor(array) for name, array in arrays.items()})
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        outputs: torch.Tensor = network.apply_network(self.arrays, rows)
-        return outputs
+        return network.apply_network(self.arrays, rows)
 
     def numpy(self) -> dict[str, FloatArray]:
         """Parameters as NumPy arrays, by name."""
