@@ -93,8 +93,7 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
     The last bit may depend on the shape of a batch: never use it to decide a label or a message.
     """
     if b.size < _SMALL_ARRAY:
-        product: FloatArray = np.vecdot(a, b)
-        return product
+        return np.vecdot(a, b)
     if a.ndim == b.ndim > 1 and a.shape[-2] == 1:  # the same a in all rounds: a matrix product
         return np.matmul(a, np.swapaxes(b, -1, -2))[..., 0, :]
     return np.einsum("...m,...m->...", a, b)
@@ -131,8 +130,7 @@ def at_round(array: npt.NDArray[Any], t: int) -> npt.NDArray[Any]:
 def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
     """The mixture ``sum_j w_j f_j``: weights ``(..., K)`` and candidates ``(..., K, M)`` to ``(..., M)``."""
     if candidates.ndim > 2:
-        mixed: FloatArray = np.einsum("...k,...km->...m", weights, candidates)
-        return mixed
+        return np.einsum("...k,...km->...m", weights, candidates)
     return _products(candidates.T, weights)
 
 

@@ -54,8 +54,7 @@ def negentropy(p: FloatArray) -> FloatArray:
 
 def mixture_loss(weights: FloatArray, candidates: FloatArray, negentropies: FloatArray) -> FloatArray:
     """Expected loss ``sum_k w_k KL(f_k, sum_j w_j f_j)`` of posterior means, from the negentropies of f_k."""
-    own = np.einsum("...k,...k->...", weights, negentropies)
-    return own - negentropy(mixture(weights, candidates))
+    return np.einsum("...k,...k->...", weights, negentropies) - negentropy(mixture(weights, candidates))
 
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:

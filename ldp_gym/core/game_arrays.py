@@ -138,8 +138,7 @@ def predictions(
     total = row_totals(values, tolerance, name_row, advice)
     if _off_one(total) < _SUM_ROUNDING:
         return values
-    renormalised: FloatArray = np.divide(values, total[..., None])
-    return renormalised
+    return np.divide(values, total[..., None])
 
 
 def row_totals(

@@ -62,8 +62,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         from importlib.metadata import entry_points  # it would double the time of `import ldp_gym`
 
         points = {point.name: point for point in entry_points(group=self.group)}
-        ours = [name for name, point in points.items() if _top(point.module) in PACKAGES]
-        for name in ours:
+        for name in [name for name, point in points.items() if _top(point.module) in PACKAGES]:
             load_entry_point(points.pop(name), self.kind)
         return points
 
@@ -82,8 +81,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         if name in self:
             return self.own[name] if name in self.own else load_entry_point(self._points[name], self.kind)
         if is_address(name):
-            maker: Callable[..., T] = import_object(name, self.kind)
-            return maker
+            return import_object(name, self.kind)
         close = difflib.get_close_matches(name, self, n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ValueError(

@@ -84,8 +84,7 @@ class Config:
         validation.whole("steps", self.steps, least=1)
         validation.seed("seed", self.seed)
         validation.options_dict("settings", self.settings)
-        rules = BoxArguments.of(Rules.of(self.rules))
-        object.__setattr__(self, "rules", json.loads(rules.to_json()))
+        object.__setattr__(self, "rules", json.loads(BoxArguments.of(Rules.of(self.rules)).to_json()))
 
     def read(self, kind: type[Any]) -> Any:
         """The settings of the algorithm, completed by its defaults."""
@@ -96,8 +95,7 @@ class Config:
                 raise ValueError(f"{self.algorithm} has no setting {name!r}; it has {has}")
             default = known[name]
             if isinstance(default, tuple):
-                like = type(default[0])
-                if not isinstance(value, list) or not all(type(one) is like for one in value):
+                if not isinstance(value, list) or not all(type(one) is type(default[0]) for one in value):
                     raise ValueError(f"{name} must be a list such as {list(default)}, got {value!r}")
             elif isinstance(default, int):
                 validation.whole(name, value, least=1)
