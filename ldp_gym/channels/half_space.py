@@ -268,10 +268,4 @@ def _reciprocals(lengths: FloatArray) -> FloatArray:
 
 def _sum_labels(terms: FloatArray) -> FloatArray:
     """Sums ``(..., B)`` over the labels of ``(..., M, B)``, by halves."""
-    while (size := terms.shape[-2]) > 1:
-        half = size // 2
-        folded = terms[..., :half, :] + terms[..., half : 2 * half, :]
-        if size % 2:
-            folded[..., 0, :] += terms[..., -1, :]
-        terms = folded
-    return terms[..., 0, :]
+    return sums_in_order(np.swapaxes(terms, -1, -2))[..., 0]
