@@ -92,8 +92,7 @@ def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> 
     low = min(high, 1.0 / (epsilon - 2.0 * math.log1p(-delta)))
     while high > low * (1.0 + 1e-6):
         middle = math.sqrt(low * high)
-        shifts = np.full(num_coordinates, 1.0 / middle)
-        enough = _laplace_delta(shifts, epsilon, pessimistic=True) <= delta
+        enough = _laplace_delta(np.full(num_coordinates, 1.0 / middle), epsilon, pessimistic=True) <= delta
         low, high = (low, middle) if enough else (middle, high)
     return high
 

@@ -133,8 +133,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         spread = (1.0 - root) * np.einsum("kb,gkb->gb", roots, members)
         spread += root * np.add.reduce(roots, axis=0)
         spread *= np.sqrt(ratio + (1.0 - ratio) * load)
-        uncertainty: FloatArray = np.add.reduce(spread, axis=0)
-        return uncertainty * math.exp(self._log_right[len(load)])
+        return np.add.reduce(spread, axis=0) * math.exp(self._log_right[len(load)])
 
     def _shares(self, groups: IntArray, posterior: Public) -> FloatArray:
         """Weight of each hypothesis in the mean of each group, ``(groups, ..., K)``."""

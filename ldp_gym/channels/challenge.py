@@ -110,7 +110,6 @@ class Challenge(AdaptiveChannel, BitChannel):
         return super().encode(labels, self._votes(candidates, posterior), uniforms, posterior)
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        """Agreement of labels: 1 if the answer favours it, 0 if not, 1/2 where a private coin answers."""
         return super().agreement(messages, self._votes(candidates, posterior), posterior)
 
     def _votes(self, candidates: FloatArray, posterior: Public) -> FloatArray:
@@ -140,8 +139,7 @@ class Challenge(AdaptiveChannel, BitChannel):
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
         if self.question == "all":
             return None
-        every = np.arange(self.num_hypotheses)
-        return self._ask(every, candidates, posterior), self._tempered(posterior)
+        return self._ask(np.arange(self.num_hypotheses), candidates, posterior), self._tempered(posterior)
 
     def _ask(self, chosen: IntArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The contrasts ``(..., K)`` of challenges by the chosen hypotheses ``(...)``."""

@@ -74,9 +74,8 @@ class ClippedChannel(Channel):
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
         coordinate = integers(self.num_hypotheses, uniforms[..., 2])
         mass = at(candidates, coordinate, clipped)
-        return coordinate, np.log(
-            self.clipping.density(mass, at(cells.lengths, clipped), cells.total[..., 0])
-        )
+        density = self.clipping.density(mass, at(cells.lengths, clipped), cells.total[..., 0])
+        return coordinate, np.log(density)
 
     def _levels(self, candidates: FloatArray, cells: Cells) -> FloatArray:
         """``log pbar_j[y]``, ``(..., K, M)``; +inf where h_t never goes, so that its kernel is 0."""

@@ -162,13 +162,11 @@ class Scheffe(BitChannel):
     probability ``2 / (K (K - 1))``. When not: for large K, where ``split`` asks about all in every round.
     """
 
+    num_public_coins = 2
+
     def possible(self, messages: Messages) -> BoolArray:
         others = self.num_hypotheses - 2
         return (np.sort(messages, axis=-1) == np.repeat([-1.0, 0.0, 1.0], [1, others, 1])).all(axis=-1)
-
-    @property
-    def num_public_coins(self) -> int:
-        return 2
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         one = integers(self.num_hypotheses, coins[..., 0])

@@ -82,8 +82,7 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     def _buckets(self, messages: Messages, labels: IntArray) -> IntArray:
         """The buckets of labels under the hashes of messages ``(..., 3)``, elementwise."""
-        hashes: IntArray = (messages[..., 0] + 1) * labels + messages[..., 1]
-        return hashes % self.prime % self.num_buckets
+        return ((messages[..., 0] + 1) * labels + messages[..., 1]) % self.prime % self.num_buckets
 
     def encode(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None

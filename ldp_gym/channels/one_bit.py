@@ -65,8 +65,7 @@ class OneBit(ClippedChannel):
 
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
         """Unbiased reports x of values t in [-1, 1], from coins ``(..., 1)``, or 3 on :class:`Hybrid`."""
-        up = coins[..., 0] < (1.0 + values / self._bit) / 2.0
-        return np.where(up, self._bit, -self._bit)
+        return np.where(coins[..., 0] < (1.0 + values / self._bit) / 2.0, self._bit, -self._bit)
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         """The density of reports x given values t, elementwise."""
@@ -154,9 +153,8 @@ class OneBit(ClippedChannel):
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """Importance-weighted loss estimates: public centres, plus K times the revealed deviation."""
-        return importance_weighted_losses(
-            messages, -messages, *self.ranges(candidates, self.clipping.cells(candidates))
-        )
+        ranges = self.ranges(candidates, self.clipping.cells(candidates))
+        return importance_weighted_losses(messages, -messages, *ranges)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """A message for every coordinate and every piece on which the density is constant."""
@@ -231,8 +229,7 @@ class Hybrid(OneBit):
         outside = where * (self._reach + 1.0) - self._reach  # the rest of [-C', C'], closed up
         outside = outside + np.where(outside >= low, high - low, 0.0)
         point = np.where(inside, low + where * (high - low), outside)
-        bit = super().randomize(values, coins[..., 2:])
-        return np.where(coins[..., 0] < self._share, point, bit)
+        return np.where(coins[..., 0] < self._share, point, super().randomize(values, coins[..., 2:]))
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         low, high = self._interval(values)

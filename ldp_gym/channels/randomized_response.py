@@ -62,8 +62,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         return np.where(uniforms[..., 0] < math.exp(self._log_fit), labels, others)
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        reported = np.asarray(messages)[..., None] == np.arange(self.num_labels)
-        return reported.astype(np.float64)
+        return (np.asarray(messages)[..., None] == np.arange(self.num_labels)).astype(np.float64)
 
     def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
         return masses(candidates, np.asarray(messages))

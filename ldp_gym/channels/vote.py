@@ -102,8 +102,7 @@ class Vote(SubsetChannel):
     @cached_property
     def size(self) -> int:
         """Number of names in a set: ``r* K``, rounded, which tells most about a vote; from 1 to K - 1."""
-        share = round(best_share(self.epsilon) * self.num_names)
-        return min(max(1, share), self.num_names - 1)
+        return min(max(1, round(best_share(self.epsilon) * self.num_names)), self.num_names - 1)
 
     @property
     def num_uniforms(self) -> int:
@@ -199,8 +198,7 @@ class Wheel(TwoLevelChannel):
 
         ``r*``, unless one hypothesis has more than that: then as much, up to a half.
         """
-        longest = stretches.max(axis=-1, keepdims=True)
-        arc = np.clip(longest, best_share(self.epsilon), 0.5)
+        arc = np.clip(stretches.max(axis=-1, keepdims=True), best_share(self.epsilon), 0.5)
         return arc, self.epsilon - np.logaddexp(np.log(arc) + self.epsilon, np.log1p(-arc))
 
     def _places(self, coins: FloatArray, stretches: FloatArray) -> FloatArray:
