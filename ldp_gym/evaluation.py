@@ -106,9 +106,8 @@ class Evaluation:
     @property
     def _per_episode(self) -> dict[str, Any]:
         """Arrays with a row per episode, on the last axis but one, by name."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        left_out = "rounds", "scenario"
-        return {name: found[name] for name in found if name not in left_out and found[name] is not None}
+        names = (each.name for each in fields(self) if each.name not in ("rounds", "scenario"))
+        return {name: array for name in names if (array := getattr(self, name)) is not None}
 
     @property
     def opt(self) -> FloatArray:
@@ -129,9 +128,7 @@ class Evaluation:
     @property
     def found(self) -> float | None:
         """Share of episodes whose heaviest weight is on the best hypothesis; None without weights."""
-        if self.weights is None:
-            return None
-        return float((_heaviest(self.weights) == self.best).mean())
+        return None if self.weights is None else float((_heaviest(self.weights) == self.best).mean())
 
     @property
     def decided(self) -> FloatArray:
@@ -373,8 +370,7 @@ class _Work:
             report(rounds * len(plays))
         kl_sums, tv_sums, squares = np.cumsum(sums, axis=-1)
         average = None if total_prediction is None else total_prediction / scenario.horizon
-        led = np.stack(leading, axis=-1) if leading else None
-        sizes = np.stack(left, axis=-1) if left else None
+        led, sizes = (np.stack(found, axis=-1) if found else None for found in (leading, left))
         losses = (kl_sums, tv_sums, comparator, weights, average, led, squares)
         return Evaluation(checkpoints, *losses, sizes, confidence_set)
 
@@ -420,8 +416,7 @@ class Recording:
             return
         kept, size = [], 0
         for block in self._record(plays, stops):
-            arrays = (block[2], *vars(block[1]).values())
-            size += sum(array.nbytes for array in arrays if array is not None)
+            size += sum(array.nbytes for array in (block[2], *vars(block[1]).values()) if array is not None)
             if size <= self._bytes_left:
                 kept.append(block)
             else:

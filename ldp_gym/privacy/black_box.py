@@ -335,11 +335,10 @@ class _Features:
         most, paired = len(everything) // _MESSAGES_PER_CELL, range(min(len(self._columns), _MOST_PAIRED))
         self._pairs = [(i, j) for i, j in combinations(paired, 2) if self._sizes[i] * self._sizes[j] <= most]
         bins, labels = self._bins(everything), np.repeat(np.arange(num_labels), len(messages[0]))
+        sizes = [*(self._sizes[i] * self._sizes[j] for i, j in self._pairs), len(self._keys) + 1]
         self._senders = [
             _senders(self._cells(place, bins, everything) * num_labels + labels, size, num_labels)
-            for place, size in enumerate(
-                [*(self._sizes[i] * self._sizes[j] for i, j in self._pairs), len(self._keys) + 1]
-            )
+            for place, size in enumerate(sizes)
         ]
         self._kept = np.arange(len(self._cuts) + len(self._senders))
 

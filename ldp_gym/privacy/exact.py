@@ -76,12 +76,9 @@ def exact_epsilon(
     if not is_builtin(type(channel)):
         _check_totals(channel, candidates, posterior)
         labels = np.arange(max(_SENT, 2 * channel.num_labels)) % channel.num_labels
-        sent = channel.check_messages(
-            channel.privatize(labels, candidates, np.random.default_rng(0), posterior)
-        )
-        for some, log_density in log_densities(channel, sent, candidates, posterior):
-            missed = beyond_worst_case(channel, found.epsilon, some, log_density)
-            if missed is not None:
+        sent = channel.privatize(labels, candidates, np.random.default_rng(0), posterior)
+        for some, log_density in log_densities(channel, channel.check_messages(sent), candidates, posterior):
+            if (missed := beyond_worst_case(channel, found.epsilon, some, log_density)) is not None:
                 raise BrokenPromiseError(f"no certificate for {channel!r}: it needs {missed}")
     return found
 

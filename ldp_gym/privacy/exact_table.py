@@ -72,8 +72,7 @@ class ExactTable(NamedTuple):
         label = validation.index("label", label, self.counts.shape[1])
         number = validation.whole("number", number, least=0, most=TOTAL - 1)
         ends = itertools.accumulate(self.counts[:-1, label].tolist())
-        chosen = next((i for i, end in enumerate(ends) if number < end), -1)
-        return self.messages[chosen]
+        return self.messages[next((i for i, end in enumerate(ends) if number < end), -1)]
 
     def to_json(self) -> str:
         """The table as JSON, for clients in any language: counts are decimal digits in text."""
@@ -171,8 +170,7 @@ class ExactChannel:
         label = validation.index("label", label, self.channel.num_labels)
         candidates, posterior = check_situation(self.channel, candidates, posterior)
         count = self.channel.num_public_coins
-        coins = _uniforms(random_bits(64 * count), count)
-        table = self._table(coins, candidates, posterior)
+        table = self._table(_uniforms(random_bits(64 * count), count), candidates, posterior)
         return table.pick(label, random_bits(64)), table.epsilon
 
     def _table(self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None) -> ExactTable:

@@ -174,9 +174,7 @@ class Layout:
             array = np.asarray(messages)
         except ValueError:  # of different lengths
             return None
-        if array.dtype.kind not in "biuf":
-            return None
-        return array.astype(np.float64).reshape(len(messages), -1)
+        return array.astype(np.float64).reshape(len(messages), -1) if array.dtype.kind in "biuf" else None
 
     def _numbers(self, message: Any) -> list[float]:
         if self._kind == "set":
