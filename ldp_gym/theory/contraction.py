@@ -221,9 +221,8 @@ def _pair_floors(table: FloatArray, rounds: int, epsilon: float, least: float) -
 def _matching(worth: FloatArray) -> list[tuple[int, int]]:
     """Disjoint pairs that are worth much, by exchanging partners, from several random matchings."""
     found: list[tuple[float, list[tuple[int, int]]]] = []
-    for start in stream(Purpose.INFORMATION, 0).permuted(
-        np.tile(np.arange(len(worth)), (_MATCHINGS, 1)), axis=1
-    ):
+    orders = np.tile(np.arange(len(worth)), (_MATCHINGS, 1))
+    for start in stream(Purpose.INFORMATION, 0).permuted(orders, axis=1):
         pairs, improved = [(int(a), int(b)) for a, b in start.reshape(-1, 2)], True
         while improved:
             improved = False

@@ -129,10 +129,8 @@ def _pair_entropies(num_hypotheses: int, epsilon: float) -> FloatArray:
     right = 1.0 / (1.0 + math.exp(-epsilon))
     chances, values = np.ones(1), []
     for t in range(_MOST_RESPONSES):
-        n = np.arange(t + 1)
-        values.append(
-            float(chances @ np.logaddexp(0.0, math.log(num_hypotheses - 1) + epsilon * (t - 2 * n)))
-        )
+        log_odds = math.log(num_hypotheses - 1) + epsilon * (t - 2 * np.arange(t + 1))
+        values.append(float(chances @ np.logaddexp(0.0, log_odds)))
         if values[-1] < _NOTHING:
             break
         chances = right * np.append(0.0, chances) + (1.0 - right) * np.append(chances, 0.0)

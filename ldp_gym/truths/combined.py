@@ -101,9 +101,8 @@ class Contaminated(Member):
         super().__init__(num_hypotheses, member)
         self.rho = validation.probability("rho", rho)
         num_labels = validation.whole("num_labels (M)", num_labels, least=1)
-        self.other = game_arrays.row(
-            "other", uniform_distribution(num_labels) if other is None else other, num_labels
-        )
+        row = uniform_distribution(num_labels) if other is None else other
+        self.other = game_arrays.row("other", row, num_labels)
 
     def distributions(self, view: TruthView) -> FloatArray:
         return (1.0 - self.rho) * super().distributions(view) + self.rho * self.other
