@@ -62,11 +62,9 @@ def call_contained(learner: str, function: Callable[..., Result], *arguments: ob
             process.wait()
         if not answer.exists():
             last = printable(log.read_text("utf-8", "replace")[-2000:])
-            how = (
-                f"was ended by {signal.Signals(-status).name}"
-                if status < 0
-                else f"ended with status {status}"
-            )
+            how = f"ended with status {status}"
+            if status < 0:
+                how = f"was ended by {signal.Signals(-status).name}"
             raise LearnerFailedError(f"the process of {learner} {how}\n\n{last}".rstrip())
         error, result = pickle.loads(answer.read_bytes())
     if error is not None:

@@ -211,8 +211,7 @@ def _part_code(registry: Registry[Any], name: str) -> str:
     if package in PACKAGES:
         return own_code()
     try:
-        places = _places(package)
-        return _files_hash(path for place in places for path in (place, *place.rglob("*.py")))
+        return _files_hash(path for place in _places(package) for path in (place, *place.rglob("*.py")))
     except (ImportError, ValueError) as error:
         raise ValueError(f"cannot import {registry.kind} {name!r}: {error}") from error
 

@@ -189,11 +189,9 @@ class Results:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """Rows of :attr:`frame`, in which each quantity that has an interval is one :class:`Estimate`."""
-        rows = []
-        for game in self.group(lambda e: (e.rules, e.truth, e.episodes)).values():
-            ranked = sorted(game, key=lambda result: result.risk.value)
-            rows += [_row(result, ranked) for result in ranked]
-        return rows
+        games = self.group(lambda e: (e.rules, e.truth, e.episodes)).values()
+        ranked = [sorted(game, key=lambda result: result.risk.value) for game in games]
+        return [_row(result, game) for game in ranked for result in game]
 
     @cached_property
     def frame(self) -> DataFrame:

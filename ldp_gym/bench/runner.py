@@ -135,8 +135,7 @@ def play_cells(
 
 def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
     """Warn once of each game whose channel never tells two hypotheses apart."""
-    shared = [e for e in experiments if not e.rules.redraw_hypotheses]
-    for rules in dict.fromkeys(experiment.rules for experiment in shared):
+    for rules in dict.fromkeys(e.rules for e in experiments if not e.rules.redraw_hypotheses):
         try:
             scenario = make_scenario(rules)
         except Exception:  # its cells report it
@@ -209,8 +208,7 @@ def _party_fault(experiment: Experiment) -> str | None:
         name = getattr(experiment.rules, party)
         if isinstance(name, int | list | tuple | np.ndarray | None) or name in registry.own:
             continue
-        fault = _find_fault(party, Rules.of(table if party == "channel" else experiment.rules))
-        if fault is not None:
+        if fault := _find_fault(party, Rules.of(table if party == "channel" else experiment.rules)):
             return f"the {party} {name!r} fails its check: {fault}"
     return None
 

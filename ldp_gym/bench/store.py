@@ -40,8 +40,6 @@ _TABLES = {
     "finished TEXT",
 }
 
-_STATUSES = ("done", "incompatible", "failed")
-
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Errors of reading a damaged row."""
 
@@ -166,7 +164,7 @@ class Store:
             try:
                 if fingerprint(row["configuration"].encode()) != row["key"]:
                     raise ValueError("its configuration has changed")
-                if row["status"] not in _STATUSES:
+                if row["status"] not in ("done", "incompatible", "failed"):
                     raise ValueError(f"its status is {row['status']!r}")
                 blob = io.BytesIO(row["evaluation"]) if row["status"] == "done" else None
                 evaluation = Evaluation(**dict[str, Any](read_arrays(blob))) if blob else None

@@ -76,8 +76,7 @@ def leaderboard(results: Results) -> tuple[str, DataFrame]:
     """Columns on which all rows agree, in words, and a table of the other columns that have some text."""
     from pandas import DataFrame
 
-    rows = results.rows
-    texts = {title: [text(row) for row in rows] for title, (text, _) in LEADERBOARD.items()}
+    texts = {title: [text(row) for row in results.rows] for title, (text, _) in LEADERBOARD.items()}
     table = DataFrame(texts, dtype=object)  # which keeps what is in bold
     same = [title for title in _SHARED if table[title].nunique() == 1 and table[title].iloc[0]]
     shared = "; ".join(f"{title}: {table[title].iloc[0]}" for title in same)

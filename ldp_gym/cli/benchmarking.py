@@ -129,9 +129,8 @@ class _Bar(Progress):
     def __init__(self, console: Console) -> None:
         count = TextColumn("{task.fields[done]}/{task.fields[cells]} cells")
         text = TextColumn("{task.description}", markup=False)
-        super().__init__(
-            BarColumn(12), count, TimeElapsedColumn(), TimeRemainingColumn(), text, console=console
-        )
+        columns = (BarColumn(12), count, TimeElapsedColumn(), TimeRemainingColumn(), text)
+        super().__init__(*columns, console=console)
         self._task, self._done = self.add_task("starting", total=None, done=0, cells="?"), 0
 
     def begin(self, cells: int, done: int, rounds: int) -> None:

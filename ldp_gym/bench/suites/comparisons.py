@@ -89,8 +89,7 @@ class Contexts(Suite):
 
     def findings(self, results: Results) -> Iterator[Finding]:
         for channel in results.channels:
-            bayes = results.select(learner="bayes", channel=channel)
-            played = {r.experiment.rules.nature: r for r in bayes}
+            played = {r.experiment.rules.nature: r for r in results.select(learner="bayes", channel=channel)}
             if {"iid", "adversary"} <= set(played):
                 iid = played.pop("iid")
                 ratios = {name: r.risk.value / iid.risk.value for name, r in played.items()}

@@ -163,9 +163,8 @@ class Limit(Suite):
             for kind, adaptive in (("non-adaptive", False), ("adaptive", True)):
                 if of_kind := [r for r in lines if CHANNELS.class_of(r.channel).adaptive is adaptive]:
                     best = min(of_kind, key=lambda result: result.risk.value)
-                    yield Finding(
-                        f"K = {k}, {kind}: {best.channel} pays {best.risk / limit} times the limit."
-                    )
+                    pays = f"{best.channel} pays {best.risk / limit} times the limit."
+                    yield Finding(f"K = {k}, {kind}: {pays}")
             count = len({r.channel for r in lines})
             text = f"K = {k}: the claim is that none of {count} channels is below the limit."
             yield Finding(text, _never_below(lines, limit))
