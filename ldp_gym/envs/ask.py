@@ -189,7 +189,6 @@ class AskReferee(Referee):
     def begin(
         self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
     ) -> dict[str, npt.NDArray[Any]]:
-        """Begin new episodes in the given games; returns their info."""
         self.posterior.restart(games)
         self._risks[games] = 0.0
         return super().begin(games, generators, member)

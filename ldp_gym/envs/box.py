@@ -161,7 +161,6 @@ class BoxReferee(Referee):
     def begin(
         self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
     ) -> dict[str, npt.NDArray[Any]]:
-        """Begin new episodes in the given games; returns their info."""
         for state in (self._evidence, self._last, self._returns):
             state[games] = 0.0
         return super().begin(games, generators, member)

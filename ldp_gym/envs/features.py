@@ -165,9 +165,8 @@ class Logits:
 
     def distribution(self, action: npt.ArrayLike) -> FloatArray:
         """The softmax of logits."""
-        logits = self.checked(action)
         # The games are side by side in memory: sums over a short last axis take several times as long.
-        weights = logits.T.copy()
+        weights = self.checked(action).T.copy()
         weights -= np.maximum.reduce(weights, axis=0)
         np.exp(weights, out=weights)
         weights /= np.add.reduce(weights, axis=0)

@@ -181,8 +181,7 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
         """
         member = member_option(self.scenario, options)  # a wrong call changes nothing
         super().reset(seed=None if seed is None else validation.seed("seed", seed))
-        generator = episode_generator(self.np_random)
-        info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], member)
+        info = self._referee.begin(np.zeros(1, dtype=np.int64), [episode_generator(self.np_random)], member)
         if self.render_mode == "human":
             self.render()
         return self._referee.observe(0), _of_one_game(info)

@@ -201,10 +201,9 @@ class Painter:
         across = max(data.played, 1)
         for (_, _, colour), curve in zip(curves, finite, strict=True):
             kept = np.unique(np.linspace(0, len(curve), 256).astype(np.int64))
-            heights = np.append(0.0, curve)[kept]
             points = [
                 (box.left + t / across * box.width, box.bottom - height / top * box.height)
-                for t, height in zip(kept.tolist(), heights.tolist(), strict=True)
+                for t, height in zip(kept.tolist(), np.append(0.0, curve)[kept].tolist(), strict=True)
             ]
             if len(points) > 1:
                 self._pygame.draw.lines(self._canvas, colour, False, points, 3)
@@ -245,8 +244,7 @@ class Painter:
         step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if box.width * step >= 30 * count)
         for i in range(0, count, step):
             x = box.left + (i + 0.5) * box.width / count
-            width = self._fonts[20].size(str(i))[0]
-            self._write(str(i), (x - width / 2, box.bottom + 14), colour=_FAINT)
+            self._write(str(i), (x - self._fonts[20].size(str(i))[0] / 2, box.bottom + 14), colour=_FAINT)
 
     def _bars(self, box: pygame.Rect, heights: FloatArray, colour: Colour, width: float) -> None:
         """Bars of the given heights, as shares of the panel's; ``width`` is a share of a bar's room."""

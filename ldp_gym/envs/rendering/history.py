@@ -56,9 +56,8 @@ class FrameHistory(Observer):
         """The posterior after each round, and the losses of the uniform mixture."""
         if self._played[games[0]] == 0:
             self._members[games], self._distributions[games] = tape.members[:, 0], tape.distributions[:, 0]
-        log_likelihoods = tape.read_by(self._scenario.channel)
         return {
-            "posterior": self._posterior.latest_along(log_likelihoods, games),
+            "posterior": self._posterior.latest_along(tape.read_by(self._scenario.channel), games),
             "uniform_losses": tape.uniform_losses(),
         }
 
