@@ -320,9 +320,8 @@ def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatA
     again = np.arange(batch) % 2 == 0  # these games start over, the others go on
     reached = np.where(again, 0, rounds)[:, None]
     fresh = learner.act({"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]})
-    _require_close(
-        fresh[again], expected[again, 0], "restart() to forget the games it names", *_OF_PREDICTIONS
-    )
+    forgets = "restart() to forget the games it names"
+    _require_close(fresh[again], expected[again, 0], forgets, *_OF_PREDICTIONS)
 
 
 def _require(condition: bool | np.bool_, what: str) -> None:

@@ -166,9 +166,8 @@ class MessageInformation:
         shape = np.broadcast_shapes(law.shape[:-1], coins.shape[:1])
         coins = np.broadcast_to(coins, (*shape, coins.shape[-1]))
         labels = categorical(law, coins[..., 0])
-        log_likelihood = channel.log_likelihood(
-            channel.encode(labels, candidates, coins[..., 1:], public), candidates, public
-        )
+        messages = channel.encode(labels, candidates, coins[..., 1:], public)
+        log_likelihood = channel.log_likelihood(messages, candidates, public)
         return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
 
 
