@@ -155,8 +155,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
-        count = np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
-        return self._log_right[count]
+        return self._log_right[np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1]
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)

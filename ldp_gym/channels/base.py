@@ -226,8 +226,7 @@ class Channel(ABC):
 
     def _every_message(self, method: str) -> Messages:
         """Every point of a finite message space; ``method`` is what a channel without one has to define."""
-        messages = list_space(self.message_space)
-        if messages is None:
+        if (messages := list_space(self.message_space)) is None:
             raise TypeError(
                 f"the messages of {type(self).__name__} are real numbers or too many to list: define {method}"
             )

@@ -83,8 +83,7 @@ class BitChannel(EvenChannel):
         liked = self._terms(masses(candidates, np.asarray(labels))[..., None])
         factors = zip((contrast, np.abs(contrast)), liked, strict=True)
         side = _sides(*(np.einsum("...k,...k->...", c, terms[..., 0]) for c, terms in factors))
-        truthful = coin < math.exp(self._log_fit)
-        yes = np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
+        yes = np.where(side == 0.5, coin < 0.5, (side > 0.5) == (coin < math.exp(self._log_fit)))
         return np.where(yes[..., None], -questions, questions)
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:

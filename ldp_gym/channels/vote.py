@@ -246,8 +246,7 @@ class Wheel(TwoLevelChannel):
         # How many of the starts make an arc cover both of two hypotheses, (..., J, J).
         both = np.maximum(arc[..., None] - np.minimum(apart, 1.0 - apart), 0.0)
         squares = np.exp(log_density) * np.einsum("...kj,...kj->...k", laws, laws @ both)
-        chances = self._chances(messages, candidates, posterior)
-        return quadratic_losses(chances, squares, self.epsilon)
+        return quadratic_losses(self._chances(messages, candidates, posterior), squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """For all orders, or random ones, an arc per interval of starts that cover the same hypotheses."""

@@ -27,8 +27,7 @@ class WorstOfPool(PoolNature):
 
     def contexts(self, view: NatureView) -> FloatArray:
         assert view.posterior is not None, "an adaptive nature gets the public posterior"
-        scores = self._scores(view, view.posterior)
-        scores = np.broadcast_to(scores, (len(view.rounds), len(self.pool)))
+        scores = np.broadcast_to(self._scores(view, view.posterior), (len(view.rounds), len(self.pool)))
         # The first within rounding of the best: the last bit depends on the batch, the choice must not.
         best = scores * (1.0 + _ROUNDING) + _ROUNDING >= scores.max(axis=-1, keepdims=True)
         return self.pool[best.argmax(axis=-1)][:, None]
@@ -58,8 +57,7 @@ class Adversary(WorstOfPool):
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
         assert view.rounds_left is not None, "an adaptive nature is told how many rounds are left"
         candidates, negentropies, information = view.prepared
-        weights = posterior[:, None]
-        loss = mixture_loss(weights, candidates, negentropies)
+        loss = mixture_loss(posterior[:, None], candidates, negentropies)
         rounds = -negentropy(posterior)[:, None] / np.maximum(information(posterior), _ROUNDING)
         return loss * np.minimum(view.rounds_left, rounds)
 

@@ -229,8 +229,7 @@ class _Search:
         return law
 
     def _rules(self, row: Sequence[Any], users: int, **more: Any) -> Rules:
-        game = {"epsilon": row[1], "horizon": users, **more}
-        return Rules(**channel_rules(row[0]) | dict(self.rules) | game)
+        return Rules(**channel_rules(row[0]) | {**self.rules, "epsilon": row[1], "horizon": users, **more})
 
     def play(
         self, title: str, rows: Sequence[Row], users: int, runs: int, seed: int, **more: Any

@@ -48,8 +48,7 @@ def exp3_bound(num_hypotheses: int, horizon: int, epsilon: float, gamma: float |
 
 def _overhead(num_hypotheses: int, horizon: int, gamma: float | None) -> float:
     log_kt = log_range(num_hypotheses, horizon)
-    failure = math.exp(-resolved_gamma(gamma, horizon)) * (horizon + 3) * log_kt
-    return 3.0 * log_kt + failure
+    return 3.0 * log_kt + math.exp(-resolved_gamma(gamma, horizon)) * (horizon + 3) * log_kt
 
 
 def wma_loss_regret(

@@ -324,8 +324,7 @@ class YourGame(Suite):
     def experiments(self, size: str = "default", **options: Any) -> list[Experiment]:
         """Experiments; only of the learners and channels that are named, where some are."""
         learners, channels = options.get("learners"), options.get("channels")
-        every = super().experiments(size, **options)
-        heard = [e for e in every if not channels or e.channel in channels]
+        heard = [e for e in super().experiments(size, **options) if not channels or e.channel in channels]
         return [e for e in heard if not learners or e.learner in learners]
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
