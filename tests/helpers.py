@@ -2,6 +2,7 @@
 
 import pickle
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -234,6 +235,14 @@ def clipped_by_hand(
 def totals(learner: Any, rules: dict[str, Any], episodes: int, seed: int = 0) -> np.ndarray:
     """The total KL of a learner in each of its first episodes, ``(episodes,)``."""
     return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=seed).kl[:, -1]
+
+
+def is_running(process: int) -> bool:
+    """Tell if a process of this number runs: one that is gone or only waits to be buried does not."""
+    try:
+        return "(Z)" not in Path(f"/proc/{process}/status").read_text().split("State:")[1].splitlines()[0]
+    except OSError:
+        return False
 
 
 def assert_less(ours: np.ndarray, theirs: np.ndarray) -> None:

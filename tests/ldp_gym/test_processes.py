@@ -7,10 +7,10 @@ import threading
 import time
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import is_running
 
 import ldp_agents
 import ldp_gym
@@ -123,13 +123,6 @@ def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path):
     workers = [int(path.name) for path in tmp_path.iterdir()]
     assert workers
     deadline = time.monotonic() + 60.0
-    while any(map(running, workers)) and time.monotonic() < deadline:
+    while any(map(is_running, workers)) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert not any(map(running, workers))
-
-
-def running(pid):
-    try:
-        return "(Z)" not in Path(f"/proc/{pid}/status").read_text().split("State:")[1].splitlines()[0]
-    except FileNotFoundError:
-        return False
+    assert not any(map(is_running, workers))
