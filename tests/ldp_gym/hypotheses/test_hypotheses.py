@@ -43,7 +43,7 @@ def test_hadamard_takes_its_gap_from_the_theorem():
     assert [Hadamard(8, 1, e, t).gap < 1 for e, t in ((1e-6, 10**13), (400.0, 99), (800.0, 99))] == [True] * 3
 
 
-@pytest.mark.parametrize(("labels", "dim", "scale"), [(16, 4, 300.0), (16, 1, 1.0), (64, 3, 1.0), (200, 4, 1.0)])
+@pytest.mark.parametrize(("labels", "dim", "scale"), [(16, 4, 300), (16, 1, 1), (64, 3, 1), (200, 4, 1)])
 def test_a_round_has_the_same_candidates_in_every_block_and_layout(labels, dim, scale):
     """Few rounds have labels side by side in memory, many have rounds: not a bit may differ."""
     softmax_class = SoftmaxLinear(3, labels, dim, scale=scale)
