@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from helpers import Stepwise, assert_same, record, small_rules
+from helpers import Stepwise, assert_same, record, small_rules, totals
 from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
 from scipy.special import softmax
@@ -112,9 +112,7 @@ class First(Stepwise):
 def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     rules = small_rules("split", truth=1, epsilon=8.0)
     assert score_policy(Fixed(0.0), episodes=64, **rules) == pytest.approx(0.0, abs=1e-6)
-    uniform, bayes, ours = (
-        ldp_gym.evaluate(learner, rules, episodes=64, seed=3).risk for learner in ("uniform", "bayes", First)
-    )
+    uniform, bayes, ours = (totals(name, rules, 64, seed=3).mean() for name in ("uniform", "bayes", First))
     expected = (uniform - ours) / (uniform - bayes)
     assert score_policy(Fixed(20.0), episodes=64, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
     ours, same = (score_policy(Fixed(20.0), **seed, **rules) for seed in ({}, {"seed": 500_000}))
@@ -179,9 +177,7 @@ def test_a_score_is_of_what_the_policy_saw_in_training(tmp_path):
     def load_statistics(env):
         return VecNormalize.load(str(tmp_path / "statistics"), env)
 
-    uniform, bayes = (
-        ldp_gym.evaluate(learner, rules, episodes=16, seed=5).risk for learner in ("uniform", "bayes")
-    )
+    uniform, bayes = (totals(learner, rules, 16, seed=5).mean() for learner in ("uniform", "bayes"))
     for policy, env, wrapper in (
         (model, scaled, None),
         (loaded, scaled, load_statistics),
@@ -300,8 +296,7 @@ def test_a_policy_plays_only_the_game_that_it_was_trained_on(trained, played_on,
 
 
 def test_a_card_names_no_code(tmp_path):
-    env = make_sb3_env(num_envs=2, **EASY)
-    save(PPO("MlpPolicy", env, **SHORT), tmp_path)
+    save(PPO("MlpPolicy", make_sb3_env(num_envs=2, **EASY), **SHORT), tmp_path)
     card = (tmp_path / "model.json").read_text()
     for name, message in (("split", "json names code, 'os:system'"), ("PPO", "unknown algorithm 'os:sys")):
         (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from helpers import totals
 
-import ldp_gym
 from ldp_gym.bench.splits import TESTS, TRAIN
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
@@ -35,11 +35,9 @@ RULES = {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 60}
 
 
 def test_the_references_have_the_scores_zero_and_one():
-    uniform, ours, bayes = (
-        ldp_gym.evaluate(name, RULES, episodes=60).kl[:, -1] for name in ("uniform", "mle", "bayes")
-    )
+    uniform, ours, bayes = (totals(name, RULES, 60) for name in ("uniform", "mle", "bayes"))
     expected = (sum(uniform) - sum(ours)) / (sum(uniform) - sum(bayes))
-    found = [score_totals(uniform, totals, bayes) for totals in (uniform, bayes, ours)]
+    found = [score_totals(uniform, each, bayes) for each in (uniform, bayes, ours)]
     assert found == pytest.approx([0.0, 1.0, expected])
     assert score_totals(uniform, np.append(ours[1:], np.inf), bayes) == -np.inf, "the worst"
 
