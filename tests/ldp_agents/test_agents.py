@@ -54,8 +54,7 @@ def test_the_literal_learners_are_their_algorithm(name, options, channel, rate, 
     for t in range(40):
         f = tape.candidates[0, t]
         pbar, lengths = clipped_by_hand(f, 40, clipping)
-        mixed = (w / w.sum()) @ pbar
-        np.testing.assert_allclose(played[t], mixed * lengths, rtol=1e-12)
+        np.testing.assert_allclose(played[t], (w / w.sum()) @ pbar * lengths, rtol=1e-12)
         w = w * np.exp(-rate(4, 40) * tape.messages[0, t])
     np.testing.assert_allclose(learner.weights[0], w / w.sum(), rtol=1e-12)
 
@@ -262,21 +261,15 @@ def test_bayes_has_the_least_risk_on_every_channel(channel):
     """200 paired episodes; another learner that were better would show at error rate 1e-6."""
     game = small_rules(channel, hypotheses="dirichlet", num_hypotheses=8, num_labels=16, horizon=200)
     bayes = totals("bayes", game, 200)
-    for learner in (
-        "uniform",
-        "centred-exp3",
-        "mle",
-        "thompson",
-        *(["exp3"] if channel not in LOSSLESS else []),
-    ):
+    others = ["uniform", "centred-exp3", "mle", "thompson", *(["exp3"] if channel not in LOSSLESS else [])]
+    for learner in others:
         assert stats.ttest_rel(bayes, totals(learner, game, 200), alternative="greater").pvalue > ALPHA
 
 
 def test_a_learner_is_made_for_an_environment_or_its_game():
     single = gym.make("LDPDist-v0", **small_rules())
     vector = gym.make_vec("LDPDist-v0", num_envs=2, **small_rules())
-    wrapped = (MixtureAction(single), VectorMixtureAction(vector))
-    for env in (single, single.unwrapped, vector, *wrapped):
+    for env in (single, single.unwrapped, vector, MixtureAction(single), VectorMixtureAction(vector)):
         game = env.unwrapped.game
         assert ldp_agents.make("bayes", env).game is ldp_agents.make("exp3", game).game is game
     for other in (gym.make("CartPole-v1"), None, "split", Game):

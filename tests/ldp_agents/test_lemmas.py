@@ -82,8 +82,7 @@ def test_exp3_has_the_expected_regret_of_lemma_7(size):
 def test_the_theorems_bounds_hold_where_they_say_something(channel, learner, rules):
     """Large eps, K = 2 and T = 20,000: the bounds are below the risk of not learning, and kept."""
     game = {"hypotheses": "disjoint", "num_hypotheses": 2, "channel": channel, "horizon": 20_000, **rules}
-    bound = theory.exp3_bound if learner == "exp3" else theory.wma_bound
-    limit = bound(2, 20_000, **rules)
+    limit = getattr(theory, f"{learner}_bound")(2, 20_000, **rules)
     played = ldp_gym.evaluate(learner, game, episodes=4, truth="all")
     assert played.risk <= limit < ldp_gym.evaluate("uniform", game, episodes=4, truth="all").risk
     average = played.tv[..., -1].mean(axis=-1).max() / 20_000

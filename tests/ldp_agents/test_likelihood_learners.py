@@ -136,8 +136,7 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
         share = best[:, None] * likelihood
         best = (share / share.sum(axis=-1, keepdims=True)).mean(axis=1)
     least = message_losses(np.broadcast_to(best[:, None], likelihood.shape), likelihood)
-    bound = theory.soft_bayes_bound(4, 300, epsilon, rate)
-    assert (paid <= least + bound).all()
+    assert (paid <= least + theory.soft_bayes_bound(4, 300, epsilon, rate)).all()
 
 
 TABLES = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True}
@@ -172,10 +171,9 @@ def test_no_truth_makes_it_fall_far_behind(truth, options):
 
     The tables are of other seeds than any it was tuned on.
     """
-    others = ("uniform", "bayes", "fixed-share", "soft-bayes", "pairs")
     rules = {**TABLES, "truth": truth, "truth_kwargs": options}
     robust = totals("robust", rules, 16, seed=900)
-    for name in others:
+    for name in ("uniform", "bayes", "fixed-share", "soft-bayes", "pairs"):
         found = stats.ttest_rel(robust, 1.8 * totals(name, rules, 16, seed=900), alternative="greater")
         assert found.pvalue > ALPHA / 15, name
 
@@ -195,8 +193,7 @@ def expected_losses(name, epsilon):
     chances, learner = density @ OUTSIDE, Unbiased(Game(None, channel, 1000))
     estimates = learner.losses(messages, ROWS)[:, :2]
     clipped = -np.log(clipped_by_hand(ROWS, 1000)[0])
-    of_messages = -channel.log_likelihood(messages, ROWS)
-    return chances @ estimates, chances @ of_messages, clipped @ OUTSIDE
+    return chances @ estimates, chances @ -channel.log_likelihood(messages, ROWS), clipped @ OUTSIDE
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
@@ -244,8 +241,7 @@ def test_a_spread_of_rounding_errors_moves_no_weight(size, gap, counts):
 
 @pytest.mark.parametrize(("behind", "weights"), [(1e-10, [1 / 2, 1 / 2, 0]), (1e-8, [1, 0, 0])])
 def test_mle_splits_ties_and_nothing_else(behind, weights):
-    game = record({**small_rules("split"), "num_hypotheses": 3}, 1)[0]
-    learner = ldp_agents.MLE(game)
+    learner = ldp_agents.MLE(record({**small_rules("split"), "num_hypotheses": 3}, 1)[0])
     learner._state = np.array([5.0, 5.0 + behind, 6.0])
     np.testing.assert_allclose(learner.weights, weights)
 
@@ -270,10 +266,8 @@ def test_the_prior_of_robust_and_when_it_does_without_pairs():
     np.testing.assert_allclose(np.exp(pairs._state[:4]), 0.5 / 0.58 / 4, rtol=1e-12)
     np.testing.assert_allclose(np.exp(pairs._state[4:]), 0.08 / 0.58 / 30, rtol=1e-12)
     assert (share.share, soft.rate) == (1 / 40, pytest.approx(math.sqrt(math.log(4) / 40)))
-    sizes = {}
-    for count in (32, 33):
-        game = Game(None, make_channel("split", count, 64, 10), 10)
-        sizes[count] = ldp_agents.Robust(game)._experts[0]._state.size
+    games = {count: Game(None, make_channel("split", count, 64, 10), 10) for count in (32, 33)}
+    sizes = {count: ldp_agents.Robust(game)._experts[0]._state.size for count, game in games.items()}
     assert sizes == {32: 32 + 5 * 32 * 31 // 2, 33: 33}
     check_learner("robust", hypotheses="disjoint", num_hypotheses=40, num_labels=80, horizon=5)
     assert ldp_agents.SoftBayes(record(small_rules(horizon=2), 1)[0]).rate == 0.5, "at most"

@@ -89,8 +89,7 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
 def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
-    config = replace(TINY, rules=EASY | {"channel": "identity"})
-    train_agent(config, tmp_path, scores=1, episodes=2)
+    train_agent(replace(TINY, rules=EASY | {"channel": "identity"}), tmp_path, scores=1, episodes=2)
     assert {score["kl"] for score in scores_in(tmp_path)} == {None}
     assert load(tmp_path)(Scenario(**EASY).game)
 

@@ -103,11 +103,7 @@ AUDITS = [
     (f"HERE:Louder {SMALL}", 1, "the promise is broken"),
     (f"HERE:Louder {SMALL} --trials 20000", 1, "black box: the claim of eps = 1 is broken"),
     (f"HERE:Crashing {SMALL}", 1, "gets no certificate: KeyError: 'nobody home'"),
-    (
-        f"HERE:Crashing {SMALL} --trials 2000",
-        1,
-        "failed for label 0 after 0 messages, with KeyError: 'nobody home'",
-    ),
+    (f"HERE:Crashing {SMALL} --trials 2000", 1, "label 0 after 0 messages, with KeyError: 'nobody home'"),
     (f"HERE:Quitting {SMALL} --trials 2000", 1, "no black-box audit"),
     (f"HERE:NeverMade {SMALL}", 2, "ended the program"),
     (f"HERE:Mute {SMALL}", 2, "Pass --trials to audit it from its messages"),

@@ -107,8 +107,7 @@ def test_found_is_that_of_a_direct_simulation():
         successes += losses[pick] <= losses.min() + 0.05
     assert row["users"] == horizon
     hits = round(row["found"] * row["runs"])
-    test = stats.fisher_exact([[successes, runs - successes], [hits, row["runs"] - hits]])
-    assert test.pvalue > 1e-6
+    assert stats.fisher_exact([[successes, runs - successes], [hits, row["runs"] - hits]]).pvalue > 1e-6
 
 
 def test_a_recommendation_holds_for_new_users_of_the_pool():

@@ -46,8 +46,7 @@ def invented(experiments, share=1.0, spoil=None):
 @pytest.mark.parametrize(("episodes", "share"), [(2, 1.0), (1, 0.1)])
 def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes, share):
     suite = SUITES[name]()
-    experiments = suite.experiments("small", episodes=episodes)
-    results = invented(experiments, share)
+    results = invented(suite.experiments("small", episodes=episodes), share)
     if results.successes:
         assert all(finding.text for finding in suite.findings(results))
         drawing = figures.in_style(suite.draw, results)

@@ -62,5 +62,4 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(gap, text, verdict):
 
 
 def test_nothing_is_compared_where_bayes_did_not_play():
-    alone = SimpleNamespace(learner="uniform", totals=NOISE)
-    assert not list(compare_with_bayes({"here": [alone]}))
+    assert not list(compare_with_bayes({"here": [SimpleNamespace(learner="uniform", totals=NOISE)]}))

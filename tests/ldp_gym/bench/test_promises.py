@@ -67,8 +67,7 @@ def test_the_paper_s_clipping_is_refused_where_it_breaks_the_promise():
         with pytest.warns(BrokenPromiseWarning, match=expected):
             ldp_gym.evaluate("bayes", rules, episodes=1)
     for learner in ("bayes", "third_party:Coin"):
-        outcomes = [
-            play(Experiment(r, learner, episodes=2).cells(0)[0]) for r in ({"hypotheses": TABLE}, literal)
-        ]
+        games = [Experiment(rules, learner, episodes=2) for rules in ({"hypotheses": TABLE}, literal)]
+        outcomes = [play(game.cells(0)[0]) for game in games]
         assert [outcome.status for outcome in outcomes] == ["done", "failed"]
         assert "breaks its promise: it has epsilon = 1.0333" in outcomes[1].message.splitlines()[0]

@@ -27,8 +27,7 @@ def test_the_frame_has_the_numbers_of_the_games_themselves(results):
     assert len(frame) == len(results.successes)
 
     def played(learner):
-        game = {"channel": "adaptive-split", "horizon": 100}
-        return ldp_gym.evaluate(learner, game, episodes=5, seed=0)
+        return ldp_gym.evaluate(learner, {"channel": "adaptive-split", "horizon": 100}, episodes=5, seed=0)
 
     bayes, exp3, uniform = (played(name) for name in ("bayes", "centred-exp3", "uniform"))
     row = frame.loc["adaptive-split", "centred-exp3"]

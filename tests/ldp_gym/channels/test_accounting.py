@@ -46,11 +46,8 @@ def test_scales_are_the_least_that_keep_delta():
         shift = math.sqrt(size) / accounting.gaussian_vector_scale(size, epsilon, delta)
         assert (1 - 1e-9) * delta <= accounting.gaussian_delta(shift, epsilon) <= delta
     shifts = np.full(32, 1.0 / accounting.laplace_vector_scale(32, 2.0, 1e-5))
-    assert (
-        accounting.laplace_delta(shifts, 2.0).upper
-        <= 1e-5
-        < accounting.laplace_delta(1.01 * shifts, 2.0).lower
-    )
+    least, more = (accounting.laplace_delta(factor * shifts, 2.0) for factor in (1.0, 1.01))
+    assert least.upper <= 1e-5 < more.lower
     large = 2 * math.sqrt(2000 * math.log(1e5)) + math.sqrt(51_000)  # below the 1,000 of pure composition
     assert accounting.laplace_vector_scale(1000, 51.0, 1e-5) == pytest.approx(large / 51.0)
 

@@ -92,8 +92,7 @@ def test_games_that_start_over_or_go_on_alone_leave_the_others_as_they_were(some
         undisturbed.advance(log_likelihoods[t])
         if t >= 2:
             fresh.advance(log_likelihoods[t])
-    expected = [fresh if game == 1 else undisturbed for game in range(3)]
-    for game, other in enumerate(expected):
+    for game, other in enumerate((undisturbed, fresh, undisturbed)):
         np.testing.assert_array_equal(posterior.weights[game], other.weights[game])
     posterior.keep(np.array([2, 0]))
     for t in range(6, 8):

@@ -114,8 +114,7 @@ def test_every_rule_tells_games_apart(rule):
 
 def test_a_replayed_log_has_as_many_rounds_as_rows():
     """So that leaving T out and 1000 are two games."""
-    logs = {"contexts": np.zeros((5, 4)), "labels": [0, 1, 2, 3, 4]}
-    rules = Rules(truth="replay", truth_kwargs=logs)
+    rules = Rules(truth="replay", truth_kwargs={"contexts": np.zeros((5, 4)), "labels": [0, 1, 2, 3, 4]})
     assert (rules.rounds, rules.scenario().horizon) == (None, 5)
     assert rules != replace(rules, horizon=1000)
     assert replace(rules, horizon=3).rounds == 3

@@ -172,9 +172,8 @@ def test_scores_are_0_for_random_and_1_for_greedy_contrasts():
 
 
 def test_a_truth_that_all_hypotheses_rule_out_has_no_score():
-    env = gym.make(
-        "LDPAsk-v0", hypotheses=[[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]], truth=[0.3, 0.3, 0.4], horizon=2
-    )
+    rules = {"hypotheses": [[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]], "truth": [0.3, 0.3, 0.4], "horizon": 2}
+    env = gym.make("LDPAsk-v0", **rules)
     env.reset(seed=0)
     info = [env.step(np.array([1.0, -1.0]))[-1] for _ in range(2)][-1]
     assert info["risk"] == np.inf

@@ -100,8 +100,7 @@ def test_features_are_multiples_of_the_log_posterior_and_stay_in_their_space():
 
 def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
     game, _ = record(small_rules(), 2)
-    told = np.array([[[-np.inf, 0.0, -1.0, -2.0]]])
-    features = RunningEvidence(game, (1,)).along(told)[0, 0]
+    features = RunningEvidence(game, (1,)).along(np.array([[[-np.inf, 0.0, -1.0, -2.0]]]))[0, 0]
     # Cut at -30 below the largest: -30, 0, -1, -2, less their mean -8.25; mean square 158.1875.
     expected = np.array([-21.75, 8.25, 7.25, 6.25]) / math.sqrt(40 * 158.1875)
     np.testing.assert_allclose(features, [*expected, 1 / 40], rtol=1e-6)
@@ -161,8 +160,7 @@ def test_losses_are_capped_in_rewards_and_in_the_gain_of_bayes(monkeypatch):
     assert estimate_bayes_gain(Scenario(**rules)) == pytest.approx(gains.mean(), rel=1e-9)
     boxed = gym.make("LDPDistBox-v0", **rules)
     boxed.reset(seed=3)
-    rewards = [boxed.step(np.zeros(4))[1] for _ in range(40)]
-    np.testing.assert_allclose(rewards, 0.0, atol=1e-12)
+    np.testing.assert_allclose([boxed.step(np.zeros(4))[1] for _ in range(40)], 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "identity"])

@@ -25,8 +25,7 @@ def test_the_reward_is_the_capped_negative_kl(actions):
 
 
 def test_what_is_returned_is_the_user_s_to_change(actions):
-    game = small_rules(horizon=10)
-    envs, twins = (gym.make_vec("LDPDist-v0", num_envs=4, **game) for _ in range(2))
+    envs, twins = (gym.make_vec("LDPDist-v0", num_envs=4, **small_rules(horizon=10)) for _ in range(2))
     mask = np.array([True, False, False, False])
     for env in (envs, twins):
         env.reset(seed=0)

@@ -111,8 +111,7 @@ def gap_of(table, left, weights=(1.0, 1.0, 1.0)):
 def adaptive_gap(table, order):
     """The first hypotheses of an order, up to half of the posterior by their centres, against the others."""
     centres = np.cumsum(PUBLIC[order]) - PUBLIC[order] / 2
-    first = order[: 1 + int(centres[1] < 0.5)]
-    return gap_of(table, first, PUBLIC)
+    return gap_of(table, order[: 1 + int(centres[1] < 0.5)], PUBLIC)
 
 
 def arcs_of(favourite, stretches, order):
@@ -313,8 +312,7 @@ def test_the_black_box_finds_most_of_eps_and_never_more(name):
     public = audit.uniform_posterior(channel)
     truth = exact_epsilon(channel, EIGHT, public).epsilon
     found = estimate_epsilon(channel, EIGHT, 200_000, confidence=1 - 1e-6, posterior=public)
-    share = 0.5 if name == "local-hashing" else 0.75
-    assert share * truth <= found.epsilon <= truth
+    assert (0.5 if name == "local-hashing" else 0.75) * truth <= found.epsilon <= truth
 
 
 def declaring(change):

@@ -164,18 +164,15 @@ def test_the_bounds_of_gibbs_and_the_recursion_step_by_step():
         unknown -= min(theory.capacity(epsilon), contraction_factor * cost)
     found = contraction._information_floor(tables, 300, epsilon)
     assert 0.99 * total <= found <= total
-    contexts = [[0.0], [1.0]]
-    rows = [lambda x, k=k: tables[int(x[0]), k] for k in range(4)]
-    played = ldp_gym.hypotheses.Callables(rows, 1)
+    played = ldp_gym.hypotheses.Callables([lambda x, k=k: tables[int(x[0]), k] for k in range(4)], 1)
     expected = pytest.approx(found, rel=1e-9), "information", True
-    assert theory.class_floor(played, 300, epsilon, contexts=contexts) == expected
+    assert theory.class_floor(played, 300, epsilon, contexts=[[0.0], [1.0]]) == expected
     assert theory.class_floor(tables[0], 10**9, epsilon).risk <= math.log(4) / contraction_factor
 
 
 def test_tiny_and_nearly_equal_probabilities_and_a_tiny_eps_keep_their_digits():
     """The dominating pair of laws sums to one; where messages tell nothing, T rounds cost T times the JS."""
-    rng = np.random.default_rng(0)
-    for p, q in rng.dirichlet(np.full(16, 0.3), size=(50, 2)):
+    for p, q in np.random.default_rng(0).dirichlet(np.full(16, 0.3), size=(50, 2)):
         step, law = pairwise.dominating_law(p, q, 1.0)
         places = step * (np.arange(len(law)) - len(law) // 2) / 2.0
         assert law @ np.exp(places) == pytest.approx(1.0, rel=1e-9)

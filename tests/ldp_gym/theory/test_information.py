@@ -82,9 +82,8 @@ def test_the_order_of_uniform_numbers_has_its_law():
 def test_stratified_uniforms_have_one_number_in_every_part():
     drawn = _stratified_uniforms(50, 3)
     assert drawn.shape == (50, 3)
-    np.testing.assert_array_equal(
-        np.sort(np.floor(50 * drawn), axis=0), np.arange(50.0)[:, None] + np.zeros(3)
-    )
+    parts = np.sort(np.floor(50 * drawn), axis=0)
+    np.testing.assert_array_equal(parts, np.arange(50.0)[:, None] + np.zeros(3))
 
 
 def test_information_by_hand():

@@ -138,8 +138,7 @@ def test_a_replay_plays_every_row_once_with_its_context_and_charges_the_log_loss
 def test_a_switch_comes_when_it_is_said_and_to_another_member():
     assert revealed("truth", rules_of("switches given")) == [0] * 5 + [3] * 4 + [0] * 11
     for seed in range(30):
-        members = revealed("truth", rules_of("three switches"), seed=seed)
-        assert np.count_nonzero(np.diff(members)) == 3
+        assert np.count_nonzero(np.diff(revealed("truth", rules_of("three switches"), seed=seed))) == 3
 
 
 def draw_episodes(count, *source):
