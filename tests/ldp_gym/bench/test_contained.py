@@ -80,8 +80,10 @@ def start_a_child(path):
 def test_processes_that_it_starts_are_ended_with_it(tmp_path):
     call_contained("a learner", start_a_child, tmp_path / "child")
     child = int((tmp_path / "child").read_text())
-    while is_running(child):  # a process outlives its signal by a moment; this ends when it has ended
+    deadline = time.monotonic() + 60  # a process outlives its signal by a moment
+    while is_running(child) and time.monotonic() < deadline:
         time.sleep(0.01)
+    assert not is_running(child)
 
 
 def interrupt_the_parent():
