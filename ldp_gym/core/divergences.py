@@ -59,4 +59,5 @@ def mixture_loss(weights: FloatArray, candidates: FloatArray, negentropies: Floa
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:
     """``|p - q|_TV = sum_y max(p[y] - q[y], 0)`` along the last axis."""
-    return row_sums(np.subtract(p, np.minimum(p, q)))  # a maximum with a number takes three times as long
+    shared = np.minimum(p, q)  # a maximum with 0 would take three times as long
+    return row_sums(np.subtract(p, shared, out=shared))
