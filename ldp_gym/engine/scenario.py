@@ -183,7 +183,12 @@ class Scenario:
         self, generators: Sequence[np.random.Generator], member: int | None = None
     ) -> list[EpisodeStart]:
         """Draw episodes' truths (or take the given member), and their classes if they are redrawn."""
-        truths = self.truth.draw_episode(open_uniforms(generators, (self.truth.num_episode_uniforms,)))
+        # Each episode's numbers side by side in memory: sums of them do not depend on the batch.
+        uniforms = np.ascontiguousarray(open_uniforms(generators, (self.truth.num_episode_uniforms,)))
+        truths = self.truth.draw_episode(uniforms)
+        if np.shape(truths)[:1] != (len(generators),):
+            expected = f"({len(generators)}, ...)"
+            raise ValueError(f"{self.truth!r} must draw {expected} episodes, got shape {np.shape(truths)}")
         if member is not None:
             truths = np.full_like(truths, member)
         classes = [

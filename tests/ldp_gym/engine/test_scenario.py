@@ -100,6 +100,17 @@ def test_every_truth_is_as_likely():
     assert stats.chisquare(np.bincount(truths, minlength=4)).pvalue > ALPHA
 
 
+def test_episodes_that_begin_together_are_those_that_begin_alone():
+    """Not a bit of the sum of ten weights may differ. A truth that draws one row for all is refused."""
+    scenario = Scenario(**small_rules(num_hypotheses=12, truth="mixture", truth_kwargs={"num_members": 10}))
+    for seed, start in enumerate(scenario.start_episodes([np.random.default_rng(s) for s in range(50)])):
+        (alone,) = scenario.start_episodes([np.random.default_rng(seed)])
+        np.testing.assert_array_equal(start.truth, alone.truth)
+    scenario.truth.draw_episode = lambda uniforms: np.zeros((1, 12))
+    with pytest.raises(ValueError, match=r"must draw \(2, ...\) episodes, got shape \(1, 12\)"):
+        scenario.start_episodes([np.random.default_rng(seed) for seed in range(2)])
+
+
 def test_a_redrawn_class_is_the_episode_s_own():
     scenario = Scenario(**small_rules(hypotheses="dirichlet", **REDRAWN))
     starts = scenario.start_episodes([np.random.default_rng(seed) for seed in (1, 1, 2)])
