@@ -72,7 +72,7 @@ def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = TRA
         algorithm_name=name or "random",
         author="The ldp_gym developers",
         ref_min_score=0.0,
-        ref_max_score=bayes_gain(raw.unwrapped.arguments, raw.unwrapped.scenario),
+        ref_max_score=bayes_gain(raw.unwrapped.scenario, raw.unwrapped.arguments),
         description=f"{episodes} episodes from seed {seed} on",
         data_format="arrow",
     )

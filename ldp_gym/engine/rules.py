@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 R = TypeVar("R", bound="Rules")
+T = TypeVar("T")
 P = ParamSpec("P")
 
 DEFAULT_HORIZON = 1000
@@ -236,6 +237,23 @@ def takes(arguments: Callable[P, R]) -> Callable[[Callable[[S, R], None]], Calla
         return construct  # type: ignore[return-value]
 
     return decorate
+
+
+def kept_by_rules(estimate: Callable[[Scenario, Rules], T]) -> Callable[[Scenario, Rules], T]:
+    """Decorate an estimate about a game: its result is kept, if the rules can be written as JSON."""
+    kept: dict[str, T] = {}
+
+    @functools.wraps(estimate)
+    def look_up(scenario: Scenario, rules: Rules) -> T:
+        try:
+            key = rules.to_json()
+        except TypeError:  # a custom class, channel, nature or truth
+            return estimate(scenario, rules)
+        if key not in kept:
+            kept[key] = estimate(scenario, rules)
+        return kept[key]
+
+    return look_up
 
 
 def canonical(value: Any) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
@@ -22,7 +21,7 @@ from ldp_gym.core.divergences import mixture_loss, negentropy
 from ldp_gym.core.seed_ranges import TEST
 from ldp_gym.engine.posterior import bayes_rule
 from ldp_gym.engine.referee import Referee
-from ldp_gym.engine.rules import Rules, takes
+from ldp_gym.engine.rules import Rules, kept_by_rules, takes
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.envs.features import FloatRow, Logits
 from ldp_gym.envs.single import EnvArguments, LDPDistEnv
@@ -233,18 +232,10 @@ class AskReferee(Referee):
 
     @cached_property
     def _references(self) -> tuple[float, float] | None:
-        try:
-            return _kept_references(self._rules.to_json())
-        except TypeError:  # a custom class or truth
-            return estimate_references(self.scenario, self._rules)
+        return estimate_references(self.scenario, self._rules)
 
 
-@lru_cache
-def _kept_references(rules: str) -> tuple[float, float] | None:
-    parsed = Rules.of(json.loads(rules))
-    return estimate_references(parsed.scenario(), parsed)
-
-
+@kept_by_rules
 def estimate_references(scenario: Scenario, rules: Rules) -> tuple[float, float] | None:
     """Mean risk of random contrasts, and how much less greedy ones pay; None if that is not shown to be > 0.
 

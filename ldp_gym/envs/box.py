@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import EllipsisType
 from typing import Any
 
@@ -18,7 +17,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray, mixture
 from ldp_gym.core.divergences import kl
 from ldp_gym.engine.posterior import PublicPosterior
 from ldp_gym.engine.referee import Observer, Referee
-from ldp_gym.engine.rules import Rules, takes
+from ldp_gym.engine.rules import Rules, kept_by_rules, takes
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RawRow, RunningEvidence
@@ -100,17 +99,10 @@ def estimate_bayes_gain(scenario: Scenario) -> float | None:
     return unit_of_score(gains)
 
 
-def bayes_gain(rules: Rules, scenario: Scenario) -> float | None:
-    """Gain of Bayes, estimated once per process if the rules can be written as JSON."""
-    try:
-        return _kept_gain(rules.to_json())
-    except TypeError:  # a custom class, channel, nature or truth
-        return estimate_bayes_gain(scenario)
-
-
-@lru_cache
-def _kept_gain(rules: str) -> float | None:
-    return estimate_bayes_gain(Rules.of(json.loads(rules)).scenario())
+@kept_by_rules
+def bayes_gain(scenario: Scenario, rules: Rules) -> float | None:
+    """Gain of Bayes in the game of these rules, estimated once."""
+    return estimate_bayes_gain(scenario)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -190,7 +182,7 @@ class BoxReferee(Referee):
 
     @cached_property
     def _bayes_gain(self) -> float | None:
-        return bayes_gain(self._rules, self.scenario)
+        return bayes_gain(self.scenario, self._rules)
 
 
 class LDPDistBoxEnv(LDPDistEnv):

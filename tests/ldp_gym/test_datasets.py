@@ -47,4 +47,4 @@ def test_the_expert_is_bayes_up_to_the_bound_on_logits(tmp_path, monkeypatch):
     assert returns[0] == pytest.approx(uniform - bayes, rel=0.01)
     assert returns[0] > returns[1] > 0.0 > returns[2]
     scores = minari.get_normalized_score(minari.load_dataset("ldp-gym/easy/expert-v0"), np.array(returns))
-    np.testing.assert_allclose(scores, np.array(returns) / bayes_gain(Rules.of(easy), Scenario(**easy)))
+    np.testing.assert_allclose(scores, np.array(returns) / bayes_gain(Scenario(**easy), Rules.of(easy)))
