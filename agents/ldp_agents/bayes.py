@@ -100,9 +100,11 @@ class Bayes(ExponentialWeights):
         super()._learn(candidates, message)
 
     def _weigh_along(self, totals: FloatArray) -> FloatArray:
-        posterior = self._posterior(totals, -2)
-        self._least = np.minimum(self._least, posterior.min(axis=-1))
-        return posterior if self.rate == 1.0 else super()._weigh_along(totals)
+        differs = self.rate != 1.0 or type(self)._weigh is not Bayes._weigh
+        posterior = self._posterior(totals, -2) if differs else None
+        weights = super()._weigh_along(totals)  # which overwrites the totals
+        self._least = np.minimum(self._least, (weights if posterior is None else posterior).min(axis=-1))
+        return weights
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Negative log-likelihoods, ``-log sum_y f_k[y] q(z | y)``, finite also for impossible messages."""
@@ -119,10 +121,6 @@ class MLE(SmoothedLearner, Bayes):
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         leads = (totals <= totals.min(axis=axis, keepdims=True) + _TIE).astype(np.float64)
         return leads / leads.sum(axis=axis, keepdims=True)
-
-    def _weigh_along(self, totals: FloatArray) -> FloatArray:
-        super()._weigh_along(totals)  # notes the least posterior weights
-        return self._weigh(totals, -2)
 
 
 class Thompson(SmoothedLearner, Bayes):

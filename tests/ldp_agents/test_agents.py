@@ -105,6 +105,11 @@ class Cautious(ldp_agents.Bayes):
         return 0.3 * super().losses(messages, candidates)
 
 
+class Sharp(ldp_agents.Bayes):
+    def _weigh(self, totals, axis):
+        return super()._weigh(2.0 * totals, axis)
+
+
 class Shifted(ldp_agents.Bayes):
     @property
     def weights(self):
@@ -115,12 +120,12 @@ DOUBTERS = [type("Doubter", (Doubt, base), {}) for base in (ldp_agents.Bayes, ld
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])
-@pytest.mark.parametrize("learner", [*DOUBTERS, Sleeper, Cautious, Shifted])
+@pytest.mark.parametrize("learner", [*DOUBTERS, Sleeper, Cautious, Sharp, Shifted])
 def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner, channel):
     if learner is Sleeper and channel in LOSSLESS:
         return
     game = {"hypotheses": "dirichlet", "horizon": 60, "channel": channel}
-    assert plays_blocks(learner(Scenario(**game).game)) == (learner is Cautious)
+    assert plays_blocks(learner(Scenario(**game).game)) == (learner in (Cautious, Sharp))
     evaluated = ldp_gym.evaluate(learner, game, episodes=1, seed=5)
     total = total_kl(learner, gym.make("LDPDist-v0", **game), seed=5)
     assert evaluated.kl[0, -1] == pytest.approx(total, rel=1e-9)

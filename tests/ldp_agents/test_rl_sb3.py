@@ -188,10 +188,7 @@ def test_a_score_is_of_what_the_policy_saw_in_training(tmp_path):
         score = score_policy(policy, BOX, wrapper, episodes=16, seed=5, **rules)
         assert score == pytest.approx(expected, abs=1e-3)
     assert score_policy(stacking, stacked, seed=5) == pytest.approx(score, abs=1e-6), "as many episodes"
-    for policy, message in (
-        (loaded, r"VecNormalize.load\("),
-        (stacking, r"shape \(10,\), not \(5,\)"),
-    ):
+    for policy, message in ((loaded, r"VecNormalize.load\("), (stacking, r"shape \(10,\), not \(5,\)")):
         with pytest.raises(ValueError, match=message):
             score_policy(policy, **rules)
     with pytest.raises(TypeError, match="has its rules already, got horizon"):
