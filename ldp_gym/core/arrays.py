@@ -119,7 +119,7 @@ def least(array: FloatArray) -> float:
 
 def has_zero(array: FloatArray) -> bool:
     """Tell if an entry of a nonnegative array is zero."""
-    return not least(array) > 0.0
+    return array.size > 0 and not least(array) > 0.0
 
 
 def at_round(array: npt.NDArray[Any], t: int) -> npt.NDArray[Any]:

@@ -46,12 +46,14 @@ class SoftmaxLinear(HypothesisClass):
         rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
         self.weights = scale * rng.standard_normal(shape)
         self.weights.flags.writeable = False
-        self._steepest = np.abs(self.weights).sum(axis=-1).max()
+        steepest = np.abs(self.weights).sum(axis=-1).max()
+        self._safe_coordinate = _SAFE_EXPONENT / max(steepest, 1e-300)  # larger ones might overflow
         self._by_coordinate = np.ascontiguousarray(np.moveaxis(self.weights, -1, 0))  # (d, K, M)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         # einsum, not a BLAS product: its sums do not depend on the batch's shape, so neither do labels.
-        rows, many = contexts.reshape(-1, self.context_dim), self.num_labels > _FEW_LABELS
+        rows = np.asarray(contexts, dtype=np.float64).reshape(-1, self.context_dim)
+        many = self.num_labels > _FEW_LABELS
         if len(rows) == 1 or (many and 5 * len(rows) < self.num_labels):  # labels are neighbours in memory
             candidates = np.empty((len(rows), self.num_hypotheses, self.num_labels))
             for row, table in zip(rows, candidates, strict=True):
@@ -59,9 +61,9 @@ class SoftmaxLinear(HypothesisClass):
         else:  # rounds are
             candidates = np.empty((*self.weights.shape[:2], len(rows))).transpose(2, 0, 1)
             np.einsum("dr,kmd->rkm", np.ascontiguousarray(rows.T), self.weights, out=candidates)
-        largest_logits = np.abs(rows) * self._steepest
-        if largest_logits.max(initial=0.0) > _SAFE_EXPONENT:
-            large = (largest_logits > _SAFE_EXPONENT).any(axis=-1)
+        sizes = np.abs(rows)
+        if not sizes.max(initial=0.0) <= self._safe_coordinate:  # or NaN
+            large = ~(sizes <= self._safe_coordinate).all(axis=-1)
             candidates[large] -= candidates[large].max(axis=-1, keepdims=True)
         np.exp(candidates, out=candidates)
         if many:  # by halves, sums do not depend on the layout

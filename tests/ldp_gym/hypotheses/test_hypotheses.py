@@ -53,6 +53,8 @@ def test_a_round_has_the_same_candidates_in_every_block_and_layout(labels, dim, 
     for rounds in (slice(0, 1), slice(0, 3), slice(7, 30)):
         np.testing.assert_array_equal(softmax_class(contexts[:, rounds]), together[:, rounds])
         np.testing.assert_array_equal(softmax_class(contexts[1, rounds]), together[1, rounds])
+    with_nan = np.concatenate([np.full((1, dim), np.nan), contexts[0]])
+    np.testing.assert_array_equal(softmax_class(with_nan)[1:], together[0])
     exact = softmax(softmax_class.weights @ contexts[..., None, :, None], axis=-2)[..., 0]
     np.testing.assert_allclose(together, exact, rtol=1e-12 * scale)  # a logit of 1,000 has an error of 1e-13
 
