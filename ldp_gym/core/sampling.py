@@ -19,7 +19,8 @@ _SMALLEST = 2.0**-54
 """Half the spacing of NumPy's uniforms; replaces an exact zero."""
 
 _DRAWN_AHEAD, _MOST_AHEAD = 1024, 2**20
-"""Numbers that a generator draws at a time, so that the cost of its call vanishes; their largest total."""
+"""Numbers that a generator draws at a time, so that the cost of its call vanishes, and the largest total of
+generators that draw together."""
 
 _MANY_ROWS = 256
 """Number of rows from which distribution functions are summed up label by label."""
@@ -77,7 +78,7 @@ def _opened(uniforms: FloatArray) -> FloatArray:
 
 
 class UniformStreams:
-    """The uniforms of B generators, round by round, each drawn many rounds ahead of its use.
+    """The uniforms of B generators, round by round; they are drawn some rounds ahead of their use.
 
     Args:
         rngs: the generators, which nobody else draws from.
@@ -119,7 +120,7 @@ def cumulative(weights: FloatArray) -> FloatArray:
     num_labels = weights.shape[-1]
     if weights.size < _MANY_ROWS * num_labels:
         sums: FloatArray = np.add.accumulate(weights, axis=-1)
-    else:  # the same sums, label by label: along a short row every addition waits for the one before
+    else:  # the same sums, label by label: along a row every addition waits for the one before
         sums = np.moveaxis(np.array(np.moveaxis(weights, -1, 0), order="C"), 0, -1)
         for y in range(1, num_labels):
             sums[..., y] += sums[..., y - 1]

@@ -65,8 +65,7 @@ def test_predictions_within_the_tolerance_are_renormalised_and_may_share_a_buffe
 
 def test_every_truth_and_the_worst():
     game = small_rules("randomized-response")
-    env = gym.make("LDPDist-v0", **game)
-    result = evaluate(ldp_agents.Bayes, env, episodes=3, seed=5, truth="all")
+    result = evaluate(ldp_agents.Bayes, gym.make("LDPDist-v0", **game), episodes=3, seed=5, truth="all")
     assert result.kl.shape == (4, 3, len(result.rounds))
     ten_per_decade = {round(10 ** (i / 10)) for i in range(21)}
     assert evaluate("uniform", {"horizon": 100}, episodes=1).rounds.tolist() == sorted(ten_per_decade)
