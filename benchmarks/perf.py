@@ -265,7 +265,7 @@ def measure() -> Iterator[tuple[str, float, float | None, str]]:
         ratio = compare(episodes, play_by_hand, 256 * 200 / PLAIN_ROUNDS, repeats=5)
         yield f"evaluate Bayes on {channel}, 256 episodes", ratio, 0.04, PLAIN
     if (os.cpu_count() or 1) > 1:
-        one, two = (partial(play, "exp3", 400, jobs=jobs) for jobs in (1, 2))
+        one, two = (partial(play, "exp3", 800, jobs=jobs) for jobs in (1, 2))
         ratio = compare(two, one, repeats=3, clock=time.perf_counter)
         yield "evaluate EXP3 with jobs=2, wall clock, idle machine", ratio, 1.8, "jobs=1"
         yield "CPU seconds that jobs=2 adds to a call of evaluate", jobs_overhead(), None, ""
