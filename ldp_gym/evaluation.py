@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.core.arrays import FEW_ROUNDS, BoolArray, FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game
@@ -433,6 +433,8 @@ class Recording:
             starts += scenario.start_episodes([first_generator(seed) for seed, _ in group], truth)
         tapes = Episodes(scenario, starts, show_contexts=False)
         block = scenario.rounds_at_a_time(len(plays), _BLOCK_FLOATS)
+        if block <= FEW_ROUNDS:  # products of more rounds are faster
+            block = scenario.rounds_at_a_time(len(plays), 2 * _BLOCK_FLOATS)
         ends = {scenario.horizon, *range(block, scenario.horizon, block)}
         ends.update(() if stops is None else stops.tolist())
         for start, end in pairwise([0, *sorted(ends)]):

@@ -23,7 +23,17 @@ from ldp_gym.channels.clipped import (
 )
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.core import sampling, validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, masses, one_hot, per_table
+from ldp_gym.core.arrays import (
+    LONG_ROW,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    at,
+    masses,
+    one_hot,
+    per_table,
+)
 
 CALIBRATIONS = ("paper", "tight")
 _CHUNK = 2**14
@@ -195,7 +205,8 @@ class LaplaceSingle(NoisyChannel):
         scale = at(noise.scale, coordinate)
         revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope) / scale
         if candidates.ndim == 2:  # one table for all rounds
-            levels = masses(self._levels_by_label(candidates, cells), coordinate)
+            table = self._levels_by_label(candidates, cells)
+            levels = table.T[coordinate] if table.flags.f_contiguous else masses(table, coordinate)
         else:
             masses_of_coordinate = at(candidates, coordinate, slice(None))
             levels = self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
@@ -203,9 +214,9 @@ class LaplaceSingle(NoisyChannel):
 
     @per_table
     def _levels_by_label(self, candidates: FloatArray, cells: Cells) -> FloatArray:
-        """Levels in noise scales, ``(M, K)``."""
-        scales = self.noise(candidates, cells).scale[..., None]
-        return np.ascontiguousarray((self._levels(candidates, cells) / scales).T)
+        """Levels in noise scales, ``(M, K)``; a hypothesis has its own together in memory if M is large."""
+        levels = self._levels(candidates, cells) / self.noise(candidates, cells).scale[..., None]
+        return levels.T if self.num_labels >= LONG_ROW else np.ascontiguousarray(levels.T)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells

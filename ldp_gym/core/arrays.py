@@ -142,13 +142,22 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
     return np.einsum("...km,...m->...k", candidates, np.ascontiguousarray(values))
 
 
-_FEW_ROUNDS = 32
+FEW_ROUNDS = 32
 """Rounds of a game up to which a product must not depend on the other rows of a batch."""
+
+LONG_ROW = 1024
+"""Number of neighbours in memory from which few rounds are worked on one by one."""
 
 
 def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """``matrix @ v`` of every vector ``(..., n)``."""
-    if vectors.ndim < 2 or vectors.shape[-2] <= _FEW_ROUNDS:
+    if vectors.ndim < 2 or vectors.shape[-2] <= FEW_ROUNDS:
+        if matrix.shape[int(matrix.flags.c_contiguous)] >= LONG_ROW:
+            each = np.ascontiguousarray(vectors).reshape(-1, matrix.shape[1])
+            products = np.empty((len(each), len(matrix)))
+            for vector, product in zip(each, products, strict=True):
+                np.einsum("kn,n->k", matrix, vector, out=product)
+            return products.reshape(*vectors.shape[:-1], len(matrix))
         # The summed axis is never the fastest one, so that sums run in the order of the numbers.
         columns = matrix.T if matrix.T.flags.c_contiguous else _columns(matrix)
         return np.einsum("nk,n...->k...", columns, vectors.T).T
