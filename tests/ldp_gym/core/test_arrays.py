@@ -12,18 +12,18 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("batch", [(), (4,), (4, 1), (2, 5)])
+@pytest.mark.parametrize(("batch", "size"), [((), 6), ((4,), 1030), ((4, 1), 6), ((2, 5), 6), ((2, 3), 1024)])
 @pytest.mark.parametrize("shared", [True, False])
-def test_mixtures_and_expectations(shared, batch, rng):
-    candidates = rng.random((3, 6)) if shared else rng.random((*batch, 3, 6))
-    weights, values = rng.random((*batch, 3)), rng.random((*batch, 6))
+def test_mixtures_and_expectations(shared, batch, size, rng):
+    candidates = rng.random((3, size)) if shared else rng.random((*batch, 3, size))
+    weights, values = rng.random((*batch, 3)), rng.random((*batch, size))
     mixed, expected = arrays.mixture(weights, candidates), arrays.expectations(candidates, values)
-    assert (mixed.shape, expected.shape) == ((*batch, 6), (*batch, 3))
+    assert (mixed.shape, expected.shape) == ((*batch, size), (*batch, 3))
     for i in np.ndindex(batch):
         table = candidates if shared else candidates[i]
-        by_hand = [sum(weights[i][k] * table[k, y] for k in range(3)) for y in range(6)]
+        by_hand = [sum(weights[i][k] * table[k, y] for k in range(3)) for y in range(size)]
         np.testing.assert_allclose(mixed[i], by_hand, rtol=1e-12)
-        by_hand = [sum(table[k, y] * values[i][y] for y in range(6)) for k in range(3)]
+        by_hand = [sum(table[k, y] * values[i][y] for y in range(size)) for k in range(3)]
         np.testing.assert_allclose(expected[i], by_hand, rtol=1e-12)
 
 
@@ -52,7 +52,7 @@ def test_sums_in_order_are_sums_and_the_same_bits_in_every_layout(size, rng):
 
 @pytest.mark.parametrize("name", ["mixture", "expectations"])
 @pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("shape", [(2, 2), (8, 16), (33, 7)])
+@pytest.mark.parametrize("shape", [(2, 2), (8, 16), (33, 7), (3, 1100)])
 def test_products_of_few_rounds_are_the_same_bits_in_every_batch(name, shared, shape, rng):
     candidates = rng.random(shape if shared else (5, 32, *shape))
     vectors = rng.random((5, 32, shape[0 if name == "mixture" else 1]))
