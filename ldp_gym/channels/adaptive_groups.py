@@ -220,8 +220,7 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
 def _winners(means: FloatArray, count: IntArray) -> BoolArray:
     """Mask of the groups, among the first ``count``, with the largest of the means ``(groups, ...)``."""
     numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
-    largest = np.maximum.reduce(means, axis=0) * (1.0 - _EQUAL_MEANS)
-    return (means >= largest) & (numbers < count)
+    return (means >= np.maximum.reduce(means, axis=0) * (1.0 - _EQUAL_MEANS)) & (numbers < count)
 
 
 def _name_each(divisions: IntArray) -> tuple[IntArray, IntArray]:

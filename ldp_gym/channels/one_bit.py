@@ -127,8 +127,7 @@ class OneBit(ClippedChannel):
         else:
             scales = self._scales_at(coordinate, candidates, cells)
             centre, half, values = (*scales[:2], _label_values(*scales))
-        reports = _to_unit_range(-at(messages, coordinate), centre, half)
-        return reports[..., None], values, half[..., None]
+        return _to_unit_range(-at(messages, coordinate), centre, half)[..., None], values, half[..., None]
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """Agreement of the report with each label ``h_t(y)``."""

@@ -52,8 +52,7 @@ def votes(candidates: FloatArray) -> FloatArray:
 def winners(candidates: FloatArray) -> IntArray:
     """The hypotheses ``(..., J)`` that labels vote for, filled up with others where they are fewer."""
     wins = votes(candidates).any(axis=-1)
-    most = int(np.count_nonzero(wins, axis=-1).max())
-    return np.argsort(~wins, axis=-1, kind="stable")[..., :most]
+    return np.argsort(~wins, axis=-1, kind="stable")[..., : np.count_nonzero(wins, axis=-1).max()]
 
 
 def vote_laws_of_winners(candidates: FloatArray) -> FloatArray:

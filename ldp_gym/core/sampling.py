@@ -155,8 +155,7 @@ def normal(uniforms: FloatArray) -> FloatArray:
     """Inverse transform of the standard normal law."""
     from scipy.special import ndtri  # imported here: it would double the time of `import ldp_gym`
 
-    quantiles: FloatArray = ndtri(uniforms)
-    return quantiles
+    return ndtri(uniforms)
 
 
 def least_prime(at_least: int) -> int:

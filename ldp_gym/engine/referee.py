@@ -138,8 +138,7 @@ class Playback:
         group.recorded += rounds
         group.cursor = 0
         # A group of all the games is copied without picking and sorting.
-        everyone = np.array_equal(group.games, np.arange(self._num_games))
-        games = slice(None) if everyone else group.games
+        games = slice(None) if np.array_equal(group.games, np.arange(self._num_games)) else group.games
         recorded = {name: getattr(tape, name) for name in self._fields}
         for observer in self._observers:
             recorded |= observer.record(group.games, tape)

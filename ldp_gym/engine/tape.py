@@ -190,8 +190,7 @@ class Episodes:
         short = getattr(distributions, "shape", None) == (shape[0], 1, num_labels)
         expected = (shape[0], 1 if short else shape[1], num_labels)
         _check_array(truth, "distributions", distributions, expected)
-        first = self._round
-        _check_rows(truth, "distributions", distributions, lambda row: f"round {first + row[-1]}")
+        _check_rows(truth, "distributions", distributions, lambda row: f"round {self._round + row[-1]}")
         if "distributions" in self.scenario.constant_fields and (distributions != distributions[:, :1]).any():
             raise ValueError(
                 f"{truth!r} says that it is constant, and its distributions change from round to round: set "

@@ -147,8 +147,7 @@ def greedy_contrast(weights: FloatArray, table: FloatArray) -> FloatArray:
         answers -= np.einsum("nk,nk->n", each, answers)[:, None]
         contrasts = each * answers
     variances = np.einsum("nk,nk->n", contrasts, answers).reshape(-1, _STARTS)
-    best = np.arange(0, len(each), _STARTS) + variances.argmax(axis=1)
-    return contrasts[best].reshape(weights.shape)
+    return contrasts[np.arange(0, len(each), _STARTS) + variances.argmax(axis=1)].reshape(weights.shape)
 
 
 class Contrasts(Logits):

@@ -46,8 +46,7 @@ class SoftmaxLinear(HypothesisClass):
         rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
         self.weights = scale * rng.standard_normal(shape)
         self.weights.flags.writeable = False
-        steepest = np.abs(self.weights).sum(axis=-1).max()
-        self._safe_coordinate = _SAFE_EXPONENT / max(steepest, 1e-300)  # larger ones might overflow
+        self._safe_coordinate = _SAFE_EXPONENT / max(1e-300, np.abs(self.weights).sum(axis=-1).max())
         self._by_coordinate = np.ascontiguousarray(np.moveaxis(self.weights, -1, 0))  # (d, K, M)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:

@@ -78,5 +78,4 @@ class Omniscient(WorstOfPool):
 
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
         assert view.truth is not None, "leaks_truth natures get the truth"
-        truth = view.truth(self.pool[None], view.prepared)
-        return kl(truth, mixture(posterior[:, None], view.prepared))
+        return kl(view.truth(self.pool[None], view.prepared), mixture(posterior[:, None], view.prepared))

@@ -236,8 +236,7 @@ class Certificate:
 
 def uniform_posterior(channel: Channel) -> FloatArray | None:
     """Return the uniform public posterior for an adaptive channel, None for any other."""
-    num_hypotheses = require_channel(channel).num_hypotheses
-    return uniform_distribution(num_hypotheses) if channel.adaptive else None
+    return uniform_distribution(require_channel(channel).num_hypotheses) if channel.adaptive else None
 
 
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:

@@ -165,8 +165,7 @@ class MessageInformation:
         law = np.einsum("...k,...km->...m", prior, candidates)
         shape = np.broadcast_shapes(law.shape[:-1], coins.shape[:1])
         coins = np.broadcast_to(coins, (*shape, coins.shape[-1]))
-        labels = categorical(law, coins[..., 0])
-        messages = channel.encode(labels, candidates, coins[..., 1:], public)
+        messages = channel.encode(categorical(law, coins[..., 0]), candidates, coins[..., 1:], public)
         log_likelihood = channel.log_likelihood(messages, candidates, public)
         return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
 

@@ -148,5 +148,4 @@ def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any],
 
 def learned_weights(parameters: Parameters, channel: Channel) -> FloatArray:
     """The learned weight at the nodes of the channel's relation, ``(nodes,)``."""
-    outputs = apply_network(parameters, describe_nodes(channel))[:, 0]
-    return node_weights(outputs, channel, np.logaddexp)
+    return node_weights(apply_network(parameters, describe_nodes(channel))[:, 0], channel, np.logaddexp)

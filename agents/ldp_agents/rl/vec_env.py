@@ -103,8 +103,7 @@ class SB3VecEnv(VecEnv):
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        value = getattr(self.envs.unwrapped, attr_name)
-        return [value for _ in self._get_indices(indices)]
+        return [getattr(self.envs.unwrapped, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         if len(list(self._get_indices(indices))) < self.num_envs:
