@@ -145,7 +145,7 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
 FEW_ROUNDS = 32
 """Rounds of a game up to which a product must not depend on the other rows of a batch."""
 
-LONG_ROW = 1024
+LONG_ROW = 4096
 """Number of neighbours in memory from which few rounds are worked on one by one."""
 
 
