@@ -30,7 +30,7 @@ from ldp_gym.theory.contraction import ClassFloor
 from ldp_gym.truths.base import NO_MEMBER
 
 _BLOCK_FLOATS, _KEPT_BYTES = 600_000, 2**26
-"""Largest block of tape, in floats, and largest part of a game's tape that is kept for its next learner."""
+"""Size of a block of tape, in floats, and largest part of a game's tape that is kept for its next learner."""
 
 _NO_BEST = -2
 """Sentinel: no best hypothesis. A tie of weights is -1."""

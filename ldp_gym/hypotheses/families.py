@@ -71,7 +71,7 @@ class SoftmaxLinear(HypothesisClass):
             total = np.add.accumulate(candidates, axis=-1)[..., -1:]
         else:
             total = np.add.reduce(candidates, axis=-1, keepdims=True)
-        candidates *= 1.0 / total  # half the time of a quotient
+        candidates *= 1.0 / total  # products are faster than quotients
         return candidates.reshape(*contexts.shape[:-1], *candidates.shape[1:])
 
 
