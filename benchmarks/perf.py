@@ -301,6 +301,8 @@ def measure() -> Iterator[tuple[str, float, float | None, str]]:
 
     ours = partial(single_steps, gym.make("LDPDist-v0", channel="adaptive-groups"), UNIFORM, 3000)
     yield "gain of rounds ahead, single adaptive-groups", gain(ours, posterior, "_AHEAD", 1), 1.5, "in turn"
+    ours = partial(play, "bayes", 2, 40, "split", game={**GAME, "num_labels": 10**5})
+    yield "gain of rows one by one, M = 10^5", gain(ours, arrays, "LONG_ROW", 10**9), 1.1, "together"
     plain_sum = partial(np.add.reduce, axis=-1)
     yield "gain of products with ones", gain(sum_rows, arrays, "row_sums", plain_sum), 1.5, "sums along rows"
 
