@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 
 PYTEST := -m pytest -n 2 --dist loadscope -rs
 
-.PHONY: demo test pytest lint types layers docs tables perf scaling lines coverage audit learned baselines mutations lowest core clean
+.PHONY: demo test pytest lint types layers docs tables perf scaling coverage audit learned baselines mutations lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -35,13 +35,10 @@ tables: .venv/.all  ## the generated blocks of README.md and docs/*.md, from doc
 	$(BIN)/python docs/tables.py
 
 perf: .venv/.all  ## speed, as ratios against references measured in the same run
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
-
-lines: .venv/.all  ## lines of code, docstrings and blanks per room; AGAINST=REV adds an earlier revision
-	$(BIN)/python benchmarks/lines.py $(if $(AGAINST),--against $(AGAINST))
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/studies/perf.py
 
 scaling: .venv/.all  ## cost of a round as K and M grow, for every channel
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scaling.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/studies/scaling.py
 
 .venv/.bench: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -53,24 +50,24 @@ scaling: .venv/.all  ## cost of a round as K and M grow, for every channel
 	touch $@
 
 coverage: .venv/.all  ## coverage and length of 95% intervals on the risks of the package's games
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/coverage.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/studies/coverage.py
 
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/studies/adversarial_classes.py
 
 learned: .venv/.all  ## train amortized and print its table of docs/measured-learners.md; about an hour
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/studies/learned.py --out ldp-gym-results/learned
 
 baselines: .venv/.all  ## agents on the named games, for docs/train.md; about 12 minutes of one core
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/baselines.py
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/studies/baselines.py
 
 mutations: .venv/.all  ## change 120 lines of formulas, one at a time, and list those that no test notices
-	$(BIN)/python benchmarks/mutations.py
+	$(BIN)/python benchmarks/studies/mutations.py
 
 # Old packages warn about parts of Python that newer versions drop: these warnings are ignored.
 lowest:  ## the tests with the lowest versions that pyproject.toml admits, in a separate environment
 	$(PYTHON) -m venv .venv-lowest && mkdir -p build
-	$(PYTHON) benchmarks/lowest_versions.py > build/lowest.txt
+	$(PYTHON) benchmarks/studies/lowest_versions.py > build/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c build/lowest.txt -e ".[all]"
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python $(PYTEST) -W ignore::DeprecationWarning
 

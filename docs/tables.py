@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from ldp_gym.bench.results import Results
+    from ldp_bench.results import Results
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data"
@@ -77,7 +77,9 @@ def _table(name: str, options: list[str]) -> list[str]:
         elif word == "only":
             columns = rest.split(", ")
         else:
-            raise ValueError(f"a table takes 'where column = value' and 'only columns', got {option!r}")
+            raise ValueError(
+                f"a table takes 'where column = value' and 'only columns', got {option!r}"
+            )
     if not rows:
         return []
     numeric = [all(NUMBER.match(row[column] or "-") for row in rows) for column in columns]
@@ -97,7 +99,9 @@ def _unbroken(cell: str) -> str:
     if not NUMBER.match(cell) or len(cell) >= 24:
         return cell
     unbroken = cell.replace(" ", "\u00a0")
-    return unbroken.replace("\u00a0(", " (") if " to " in cell else unbroken  # a range takes its own line
+    return (
+        unbroken.replace("\u00a0(", " (") if " to " in cell else unbroken
+    )  # a range takes its own line
 
 
 def _findings(name: str, options: list[str]) -> list[str]:
@@ -107,10 +111,15 @@ def _findings(name: str, options: list[str]) -> list[str]:
         word, _, text = option.partition(" ")
         if word != "about":
             raise ValueError(f"findings take 'about text or other text', got {option!r}")
-        found = [finding for finding in found if any(part in finding["text"] for part in text.split(" or "))]
+        found = [
+            finding
+            for finding in found
+            if any(part in finding["text"] for part in text.split(" or "))
+        ]
     marks = [finding["mark"].replace("·", "").strip() for finding in found]  # a bullet is enough
     return [
-        f"- {mark} {finding['text']}".replace("  ", " ") for mark, finding in zip(marks, found, strict=True)
+        f"- {mark} {finding['text']}".replace("  ", " ")
+        for mark, finding in zip(marks, found, strict=True)
     ]
 
 
@@ -152,13 +161,41 @@ def _arguments(env_id: str, _: list[str]) -> list[str]:
 
 
 GAMES = {
-    "LDPDist-v0": ("round, context, last message", "distribution over labels", "the exact posterior"),
-    "LDPDistBox-v0": ("evidence or raw messages", "logits of the models", "your rules; by default as medium"),
-    "LDPDistBox-easy-v0": ("evidence for each model", "logits of the models", "trust in strong messages"),
-    "LDPDistBox-medium-v0": ("evidence for each model", "logits of the models", "trust in weak messages"),
-    "LDPDistBox-memory-v0": ("raw messages, contexts", "logits of the models", "the sum of the messages"),
-    "LDPDistBox-hard-v0": ("raw messages, contexts", "logits of the models", "what messages mean, summed"),
-    "LDPAsk-v0": ("public posterior", "question to the next user", "questions that tell models apart"),
+    "LDPDist-v0": (
+        "round, context, last message",
+        "distribution over labels",
+        "the exact posterior",
+    ),
+    "LDPDistBox-v0": (
+        "evidence or raw messages",
+        "logits of the models",
+        "your rules; by default as medium",
+    ),
+    "LDPDistBox-easy-v0": (
+        "evidence for each model",
+        "logits of the models",
+        "trust in strong messages",
+    ),
+    "LDPDistBox-medium-v0": (
+        "evidence for each model",
+        "logits of the models",
+        "trust in weak messages",
+    ),
+    "LDPDistBox-memory-v0": (
+        "raw messages, contexts",
+        "logits of the models",
+        "the sum of the messages",
+    ),
+    "LDPDistBox-hard-v0": (
+        "raw messages, contexts",
+        "logits of the models",
+        "what messages mean, summed",
+    ),
+    "LDPAsk-v0": (
+        "public posterior",
+        "question to the next user",
+        "questions that tell models apart",
+    ),
 }
 """Registered games: what an agent observes, does, and needs."""
 
@@ -178,8 +215,13 @@ def _games(name: str, _: list[str]) -> list[str]:
     for env_id, words in GAMES.items():
         column = env_id.split("-")[1]
         played = [row for row in rows if row.get(column, "-") != "-"]
-        scores = [(float(row[column].split()[0]), row["agent"], row["trained by"]) for row in played]
-        known = {"LDPDist-v0": (1.0, "Bayes", "reward"), "LDPAsk-v0": (_asking_score(), "PPO", "reward")}
+        scores = [
+            (float(row[column].split()[0]), row["agent"], row["trained by"]) for row in played
+        ]
+        known = {
+            "LDPDist-v0": (1.0, "Bayes", "reward"),
+            "LDPAsk-v0": (_asking_score(), "PPO", "reward"),
+        }
         scores += [known[env_id]] if env_id in known else []
         best = "-"
         if by_reward := [score for score in scores if score[2] == "reward"]:
@@ -210,7 +252,7 @@ KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {
 
 def take_results(directory: Path) -> None:
     """Copy the findings and figures of a run into docs, and the tables of ``quick`` and ``splits``."""
-    from ldp_gym.bench.report import Report
+    from ldp_bench.report import Report
 
     path = DATA / "findings.json"
     known = json.loads(path.read_text(encoding="utf-8"))
@@ -220,14 +262,18 @@ def take_results(directory: Path) -> None:
     for section in report.sections:
         suite, results = section.suite, section.results
         if suite is None or results is None or not results.successes:
-            raise ValueError(f"{directory} has no results of {section.name}: {' '.join(section.notes)}")
+            raise ValueError(
+                f"{directory} has no results of {section.name}: {' '.join(section.notes)}"
+            )
         judged = [
             {"mark": verdict.mark if verdict else "·", "text": finding.text}
             for finding, verdict in section.findings
         ]
         known[suite.name] = {"title": suite.title, "claim": suite.claim, "findings": judged}
         if f"pictures/results/{suite.name}.png" in text:
-            shutil.copy(directory / "figures" / f"{section.slug}.png", FIGURES / f"{suite.name}.png")
+            shutil.copy(
+                directory / "figures" / f"{section.slug}.png", FIGURES / f"{suite.name}.png"
+            )
         if suite.name == "num-labels":
             _draw_lead(results)
         if suite.name == "quick":
@@ -240,7 +286,7 @@ def take_results(directory: Path) -> None:
 
 def _leaderboard(results: Results) -> DataFrame:
     """Risks of the learners by channel, those of Bayes with their intervals."""
-    from ldp_gym.bench.tables import grid
+    from ldp_bench.tables import grid
 
     table = grid(results).rename(columns={"Channel": "channel"})
     bayes = {result.channel: str(result.risk) for result in results.select(learner="bayes")}
@@ -260,7 +306,7 @@ LEAD = {
 
 def _draw_lead(results: Results) -> None:
     """Draw the picture that README.md and the first page of the site open with."""
-    from ldp_gym.bench import figures
+    from ldp_bench import figures
 
     def draw(results: Results) -> figures.Figure:
         lines = []

@@ -62,7 +62,11 @@ def play(channel: str, arguments: argparse.Namespace) -> Episode:
     truth = env.unwrapped.game.hypotheses(observation["context"])[member]
     totals = np.cumsum(losses)
     return Episode(
-        truth.reshape(16, parts).sum(axis=1), np.array(predictions), np.array(beliefs), totals, member
+        truth.reshape(16, parts).sum(axis=1),
+        np.array(predictions),
+        np.array(beliefs),
+        totals,
+        member,
     )
 
 
@@ -77,7 +81,9 @@ def draw(episodes: dict[str, Episode], users: int, arguments: argparse.Namespace
     for column, (channel, episode) in enumerate(episodes.items()):
         question, colour = QUESTIONS[channel]
         top, bottom = panels[:, column]
-        figure.text(top.get_position().x0, 0.845, f"“{question}”", size=8.4, color=colour, weight="bold")
+        figure.text(
+            top.get_position().x0, 0.845, f"“{question}”", size=8.4, color=colour, weight="bold"
+        )
         top.bar(range(16), episode.truth, width=0.9, color="#d5d5d5")
         top.bar(range(16), episode.predictions[users], width=0.45, color=colour)
         top.set(ylim=(0, 1.15 * episode.truth.max()))
@@ -98,7 +104,9 @@ def draw(episodes: dict[str, Episode], users: int, arguments: argparse.Namespace
     for channel, episode in episodes.items():
         colour = QUESTIONS[channel][1]
         risk.plot(np.arange(1, users + 2), episode.losses[: users + 1], color=colour, linewidth=2)
-        if np.ptp([other.losses[users] for other in episodes.values()]) > 0.06 * most:  # else they overlap
+        if (
+            np.ptp([other.losses[users] for other in episodes.values()]) > 0.06 * most
+        ):  # else they overlap
             place, words = (users + 1, episode.losses[users]), {"size": 11, "weight": "bold"}
             risk.annotate(
                 f"{place[1]:.0f}", place, (4, -1), textcoords="offset points", color=colour, **words
@@ -128,12 +136,16 @@ def main() -> None:
         print(f"{channel:20} total KL {episode.losses[-1]:5.1f} nats over {arguments.users} users")
     if not arguments.gif:
         return
-    places = np.linspace(0, 1, arguments.frames) ** 1.6 * (arguments.users - 1)  # slower while beliefs move
+    places = np.linspace(0, 1, arguments.frames) ** 1.6 * (
+        arguments.users - 1
+    )  # slower while beliefs move
     frames = [draw(episodes, users, arguments) for users in np.unique(places.astype(int))]
     palette = frames[-1].quantize(32)
     first, *others = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
     pauses = [100] * len(others) + [3000]
-    first.save(arguments.gif, save_all=True, append_images=others, duration=pauses, loop=0, optimize=True)
+    first.save(
+        arguments.gif, save_all=True, append_images=others, duration=pauses, loop=0, optimize=True
+    )
 
 
 if __name__ == "__main__":

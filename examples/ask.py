@@ -36,9 +36,17 @@ class WithoutTime(BaseFeaturesExtractor):
 
 def train(rules: dict, steps: int, gamma: float, seed: int) -> PPO:
     env = make_sb3_env("LDPAsk-v0", num_envs=64, **rules)
-    settings = {"gamma": gamma, "n_steps": 64, "batch_size": 1024, "n_epochs": 5, "learning_rate": 1e-3}
+    settings = {
+        "gamma": gamma,
+        "n_steps": 64,
+        "batch_size": 1024,
+        "n_epochs": 5,
+        "learning_rate": 1e-3,
+    }
     network = {"features_extractor_class": WithoutTime}
-    return PPO("MlpPolicy", env, policy_kwargs=network, **settings, device="cpu", seed=seed).learn(steps)
+    return PPO("MlpPolicy", env, policy_kwargs=network, **settings, device="cpu", seed=seed).learn(
+        steps
+    )
 
 
 def least_risk(size: int, horizon: int, epsilon: float, most: int = 30) -> float:
@@ -58,12 +66,20 @@ def least_risk(size: int, horizon: int, epsilon: float, most: int = 30) -> float
         found = np.minimum(np.sort(found - found.min(axis=1, keepdims=True), axis=1), most)
         return np.array([index[tuple(row)] for row in found.tolist()])
 
-    sets = [(np.arange(size) == 0) | ((number >> np.arange(size)) & 1 > 0) for number in range(0, 2**size, 2)]
+    sets = [
+        (np.arange(size) == 0) | ((number >> np.arange(size)) & 1 > 0)
+        for number in range(0, 2**size, 2)
+    ]
     flip = 1.0 / (1.0 + math.exp(epsilon))
-    moves = [(flip + (1.0 - 2.0 * flip) * weights @ side, after(side), after(~side)) for side in sets[:-1]]
+    moves = [
+        (flip + (1.0 - 2.0 * flip) * weights @ side, after(side), after(~side))
+        for side in sets[:-1]
+    ]
     risk = np.zeros(len(states))
     for _ in range(horizon):
-        risk = losses + np.min([yes * risk[a] + (1.0 - yes) * risk[b] for yes, a, b in moves], axis=0)
+        risk = losses + np.min(
+            [yes * risk[a] + (1.0 - yes) * risk[b] for yes, a, b in moves], axis=0
+        )
     return float(risk[index[(0,) * size]])
 
 
@@ -97,20 +113,29 @@ def main() -> None:
     for seed in range(arguments.seeds):
         model = train(rules, arguments.steps, arguments.gamma, seed)
         channels[f"ppo, seed {seed}"] = channel = as_channel(model, env)
-        certificates = [ldp_gym.audit.certify(channel, table, w) for w in coins.dirichlet(np.ones(size), 50)]
+        certificates = [
+            ldp_gym.audit.certify(channel, table, w) for w in coins.dirichlet(np.ones(size), 50)
+        ]
         worst = max(certificate.epsilon for certificate in certificates)
         print(f"ppo, seed {seed}: eps = {worst:.6f} at 50 posteriors", flush=True)
     totals = {
-        name: ldp_gym.evaluate("bayes", {**rules, "channel": channel}, episodes=arguments.episodes).kl[:, -1]
+        name: ldp_gym.evaluate(
+            "bayes", {**rules, "channel": channel}, episodes=arguments.episodes
+        ).kl[:, -1]
         for name, channel in channels.items()
     }
     random, greedy = totals["random contrasts"].mean(), totals["greedy contrasts"].mean()
     for name, risks in sorted(totals.items(), key=lambda row: row[1].mean()):
         error = risks.std(ddof=1) / math.sqrt(len(risks))
         score = (random - risks.mean()) / (random - greedy)
-        print(f"{name:18s} total KL {risks.mean():6.2f} ± {error:.2f}   score {score:5.2f}", flush=True)
+        print(
+            f"{name:18s} total KL {risks.mean():6.2f} ± {error:.2f}   score {score:5.2f}",
+            flush=True,
+        )
     if arguments.hypotheses == "disjoint":
-        print(f"{'optimum':18s} total KL {least_risk(size, arguments.horizon, arguments.epsilon):6.2f}")
+        print(
+            f"{'optimum':18s} total KL {least_risk(size, arguments.horizon, arguments.epsilon):6.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ def with_opendp(epsilon: float) -> Iterator[Adapter]:
 
     dp.enable_features("contrib")
     two = dp.m.make_randomized_response_bool(math.exp(epsilon) / (math.exp(epsilon) + 1))
-    four = dp.m.make_randomized_response(list(range(4)), math.exp(epsilon) / (math.exp(epsilon) + 3))
+    four = dp.m.make_randomized_response(
+        list(range(4)), math.exp(epsilon) / (math.exp(epsilon) + 3)
+    )
     yield "randomized response of bool", 2, lambda label: two(bool(label))
     yield "randomized response of 4 categories", 4, four
 
@@ -82,7 +84,10 @@ def main() -> None:
         try:
             for name, num_labels, mechanism in adapters(arguments.epsilon):
                 found = audit.estimate_epsilon(
-                    mechanism, num_labels=num_labels, claimed=arguments.epsilon, trials=arguments.trials
+                    mechanism,
+                    num_labels=num_labels,
+                    claimed=arguments.epsilon,
+                    trials=arguments.trials,
                 )
                 print(f"{package}, {name}: {found.verdict}", flush=True)
         except ImportError as error:

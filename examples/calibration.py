@@ -32,7 +32,9 @@ def main() -> None:
     arguments = parser.parse_args()
     shared = {"hypotheses": "dirichlet", "horizon": arguments.horizon, "epsilon": arguments.epsilon}
     uniform = ldp_gym.evaluate("uniform", shared, episodes=arguments.episodes).risk
-    print(f"K = 8, M = 16, dirichlet, T = {arguments.horizon:,}, eps = {arguments.epsilon:g}, delta = 1e-5")
+    print(
+        f"K = 8, M = 16, dirichlet, T = {arguments.horizon:,}, eps = {arguments.epsilon:g}, delta = 1e-5"
+    )
     print(f"for comparison, the uniform mixture: {uniform:,.0f}\n")
     print(f"{'channel':16s} {'learner':8s} {'paper':>16s} {'tight':>16s}")
     rows = []
@@ -40,7 +42,11 @@ def main() -> None:
         cells = []
         for calibration in ("paper", "tight"):
             delta = 0.0 if channel == "laplace-single" else 1e-5
-            rules = {"channel": channel, "delta": delta, "channel_kwargs": {"calibration": calibration}}
+            rules = {
+                "channel": channel,
+                "delta": delta,
+                "channel_kwargs": {"calibration": calibration},
+            }
             result = ldp_gym.evaluate(learner, {**shared, **rules}, episodes=arguments.episodes)
             low, high = result.interval()
             cells.append(f"{result.risk:,.0f} ± {(high - low) / 2:,.0f}")

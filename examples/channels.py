@@ -20,7 +20,12 @@ UNIFORM = "uniform mixture"
 
 
 def table_risks(
-    channel: str, size: int, labels: int, epsilon: float, episodes: int, arguments: argparse.Namespace
+    channel: str,
+    size: int,
+    labels: int,
+    epsilon: float,
+    episodes: int,
+    arguments: argparse.Namespace,
 ) -> np.ndarray:
     """The mean total KL on each table, ``(tables,)``."""
     risks = []
@@ -50,7 +55,9 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=10_000)
     parser.add_argument("--tables", type=int, default=8)
     parser.add_argument("--first-table", type=int, default=0, help="the first table's class_seed")
-    parser.add_argument("--episodes", nargs="+", type=int, default=[4], help="on each table, by shape")
+    parser.add_argument(
+        "--episodes", nargs="+", type=int, default=[4], help="on each table, by shape"
+    )
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0], metavar="EPS")
     pure = [name for name in ldp_gym.CHANNELS if ldp_gym.CHANNELS[name].pure]
     names = [name for name in pure if name != "identity"]

@@ -40,10 +40,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--updates", type=int, default=250, help="updates of 64 x 64 rounds (default 250)")
+    parser.add_argument(
+        "--updates", type=int, default=250, help="updates of 64 x 64 rounds (default 250)"
+    )
     parser.add_argument("--epsilon", type=float, default=1.0, help="privacy level (default 1)")
-    parser.add_argument("--horizon", type=int, default=1000, help="rounds of an episode (default 1000)")
-    parser.add_argument("--episodes", type=int, default=256, help="episodes to score on (default 256)")
+    parser.add_argument(
+        "--horizon", type=int, default=1000, help="rounds of an episode (default 1000)"
+    )
+    parser.add_argument(
+        "--episodes", type=int, default=256, help="episodes to score on (default 256)"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -77,7 +83,9 @@ def main() -> None:
                 ratio = (law.log_prob(actions[batch]).sum(1) - log_probs[batch]).exp()
                 advantage = advantages[batch]
                 advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-                gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+                gain = torch.min(
+                    ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage
+                ).mean()
                 loss = 0.5 * (returns[batch] - value).pow(2).mean() - gain
                 optimizer.zero_grad()
                 loss.backward()

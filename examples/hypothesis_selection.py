@@ -176,7 +176,9 @@ def picks(
         return np.array(
             [
                 [METHODS[method](table, truth, users, epsilon, rng) for _ in range(episodes)]
-                for truth, rng in zip(truths, np.random.default_rng(0).spawn(len(truths)), strict=True)
+                for truth, rng in zip(
+                    truths, np.random.default_rng(0).spawn(len(truths)), strict=True
+                )
             ]
         )
     learner, channel = method.split(" on ")
@@ -228,13 +230,21 @@ def main() -> None:
     )
     parser.add_argument("--users", nargs="+", type=int, default=[100, 300, 1000, 3000, 10_000])
     parser.add_argument("--users-outside", nargs="+", type=int, default=[100, 300, 1000, 3000])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[4, 8, 16, 32, 64], help="K of question 2")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=[4, 8, 16, 32, 64], help="K of question 2"
+    )
     parser.add_argument("--most", type=int, default=2**17, help="where question 2 gives up")
-    parser.add_argument("--classes", type=int, default=3, help="how many classes, questions 2 and 3")
+    parser.add_argument(
+        "--classes", type=int, default=3, help="how many classes, questions 2 and 3"
+    )
     parser.add_argument("--episodes", type=int, default=25, help="of each truth, where K = 8")
-    parser.add_argument("--outside", type=float, default=0.3, help="rho: how far question 3 is from a member")
+    parser.add_argument(
+        "--outside", type=float, default=0.3, help="rho: how far question 3 is from a member"
+    )
     parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--csv", type=Path, help="write the tables of questions 1 and 2 into this directory")
+    parser.add_argument(
+        "--csv", type=Path, help="write the tables of questions 1 and 2 into this directory"
+    )
     parser.add_argument("--picture", help="save a picture here")
     arguments = parser.parse_args()
     epsilon, episodes = arguments.epsilon, arguments.episodes
@@ -248,7 +258,9 @@ def main() -> None:
         for users in arguments.users:
             rules = {"hypotheses": table, "channel": channel, "horizon": users, "epsilon": epsilon}
             played = [
-                ldp_gym.evaluate(learner, rules, episodes=episodes, seed=1000 * j, truth=j, averages=True)
+                ldp_gym.evaluate(
+                    learner, rules, episodes=episodes, seed=1000 * j, truth=j, averages=True
+                )
                 for j in range(8)
             ]
             distance = tv(table[:, None], np.stack([one.average_prediction for one in played]))
@@ -260,13 +272,17 @@ def main() -> None:
     needed = theory.sample_complexity(8, CLOSE, epsilon)
     print(f"  the theorem's guarantee of TV <= {CLOSE} for exp3 begins at n = {needed:,}")
 
-    print(f"\n2. Users until a pick is within TV {CLOSE} of a member on average: median (range of classes)")
+    print(
+        f"\n2. Users until a pick is within TV {CLOSE} of a member on average: median (range of classes)"
+    )
     needs_by_size: dict[str, dict[int, str]] = {}
     for size in arguments.sizes:
         tables = [draw_class(size, seed) for seed in range(arguments.classes)]
         for method in PICKS:
             each = max(1, 8 * episodes // size)  # as many episodes in all as with K = 8
-            counts = [users_needed(method, table, epsilon, each, arguments.most) for table in tables]
+            counts = [
+                users_needed(method, table, epsilon, each, arguments.most) for table in tables
+            ]
             spread = f"{sorted(counts)[len(counts) // 2]:,.0f} ({min(counts):,.0f} to {max(counts):,.0f})"
             needs_by_size.setdefault(method, {})[size] = spread
             print(f"  K = {size:3d} {method:28s} {spread}", flush=True)
@@ -309,7 +325,9 @@ def draw(path: str, users: list[int], curves: dict[str, list[tuple[float, float]
     for name, points in curves.items():
         means, halves = zip(*points, strict=True)
         axes.errorbar(users, means, yerr=halves, marker="o", capsize=3, label=name)
-    axes.set(xscale="log", yscale="log", xlabel="users", ylabel="TV from the truth, with 95% intervals")
+    axes.set(
+        xscale="log", yscale="log", xlabel="users", ylabel="TV from the truth, with 95% intervals"
+    )
     axes.legend()
     figure.savefig(path, dpi=150)
 

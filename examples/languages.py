@@ -54,7 +54,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--words", nargs="+", type=int, default=[2, 50, 550, 5500], help="of each language")
+    parser.add_argument(
+        "--words", nargs="+", type=int, default=[2, 50, 550, 5500], help="of each language"
+    )
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--epsilon", type=float, default=1.0)
@@ -92,7 +94,9 @@ def main() -> None:
         draw(arguments.picture, curves, arguments)
 
 
-def draw(path: str, curves: dict[str, list[tuple[int, float, float]]], arguments: argparse.Namespace) -> None:
+def draw(
+    path: str, curves: dict[str, list[tuple[int, float, float]]], arguments: argparse.Namespace
+) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -102,7 +106,9 @@ def draw(path: str, curves: dict[str, list[tuple[int, float, float]]], arguments
     for name, points in curves.items():
         labels, risks, halves = zip(*points, strict=True)
         style = "--" if name in ("uniform mixture", "identity") else "-"
-        axes.errorbar(labels, risks, yerr=halves, marker="o", capsize=3, linestyle=style, label=name)
+        axes.errorbar(
+            labels, risks, yerr=halves, marker="o", capsize=3, linestyle=style, label=name
+        )
     axes.set(
         xscale="log",
         yscale="log",

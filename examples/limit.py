@@ -38,10 +38,13 @@ def main() -> None:
     parser.add_argument("--csv", help="write the table here")
     arguments = parser.parse_args()
     epsilon, cells = arguments.epsilon, {}
-    for size, horizon, episodes in zip(arguments.sizes, arguments.horizons, arguments.episodes, strict=True):
+    for size, horizon, episodes in zip(
+        arguments.sizes, arguments.horizons, arguments.episodes, strict=True
+    ):
         limit = theory.information_limit(size, horizon, epsilon)
         floors = [
-            theory.risk_floor(size, horizon, epsilon, adaptive=adaptive) / limit for adaptive in (True, False)
+            theory.risk_floor(size, horizon, epsilon, adaptive=adaptive) / limit
+            for adaptive in (True, False)
         ]
         print(
             f"K = {size}, eps = {epsilon:g}: limit {limit:.1f} nats; proved to be out of reach: less than "

@@ -38,7 +38,11 @@ def features(w: np.ndarray) -> np.ndarray:
     """Measures of uncertainty, all zero where the truth is known, and some of their products."""
     second, first = np.moveaxis(np.partition(w, -2, axis=-1)[..., -2:], -1, 0)
     h, roots, doubt = entropy(w), np.sqrt(w), 1.0 - first
-    s, t, q = roots.sum(axis=-1) - 1, (roots * np.sqrt(roots)).sum(axis=-1) - 1, 1 - (w * w).sum(axis=-1)
+    s, t, q = (
+        roots.sum(axis=-1) - 1,
+        (roots * np.sqrt(roots)).sum(axis=-1) - 1,
+        1 - (w * w).sum(axis=-1),
+    )
     powers = [h, h**2, h**3, s, s**2, t, t**2, q, q**2, doubt, doubt**2, second, second**2]
     return np.stack([*powers, s * h, q * h, doubt * h, second * h, second * doubt], axis=-1)
 
@@ -66,7 +70,9 @@ class Channels:
         active = np.arange(len(gain))
         for _ in range(500):
             basis = np.linalg.inv(self.raised[self.chosen[active]])  # rows of it are sets
-            price = np.einsum("bkj,bj->bk", basis, np.take_along_axis(gain[active], self.chosen[active], 1))
+            price = np.einsum(
+                "bkj,bj->bk", basis, np.take_along_axis(gain[active], self.chosen[active], 1)
+            )
             surplus = gain[active] - price @ self.raised.T
             enters = surplus.argmax(axis=1)
             gains = surplus.max(axis=1) > 1e-9
@@ -101,7 +107,9 @@ def play(
         drawn = (cumulative[:, :-1] < rng.random((games, 1))).sum(axis=1)
         chosen = after[rows[:, None], channels.chosen]
         expected = guess(chosen)
-        luck = expected[rows, drawn] - (masses * total[rows[:, None], channels.chosen] * expected).sum(axis=1)
+        luck = expected[rows, drawn] - (
+            masses * total[rows[:, None], channels.chosen] * expected
+        ).sum(axis=1)
         posteriors.append(w)
         paid.append(entropy(w) - luck)
         w = chosen[rows, drawn]

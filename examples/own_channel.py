@@ -31,7 +31,9 @@ class Nearby(ldp_gym.Channel):
             strength = self.epsilon / (2.0 * (self.num_labels - 1))
         distance = np.abs(np.subtract.outer(np.arange(self.num_labels), np.arange(self.num_labels)))
         scores = -strength * distance
-        self.table = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)  # log q(z | y), (y, z)
+        self.table = scores - np.logaddexp.reduce(
+            scores, axis=1, keepdims=True
+        )  # log q(z | y), (y, z)
 
     num_uniforms = 1
 
@@ -72,19 +74,27 @@ def main() -> None:
     check_channel(sharper)
     for name, channel in (("textbook", textbook), ("sharper", sharper), ("wrong", wrong)):
         found = certify(channel, table)
-        verdict = "holds" if found.holds else f"broken: labels {found.labels} at message {found.message}"
+        verdict = (
+            "holds" if found.holds else f"broken: labels {found.labels} at message {found.message}"
+        )
         print(f"{name:10s} claims eps = {epsilon:g}, has {found.epsilon:.4f}: {verdict}")
     heard = audit.estimate_epsilon(wrong, table, trials=200_000)
-    print(f"{'wrong':10s} convicted by its messages alone: eps >= {heard.epsilon:.3f} with 99% confidence\n")
+    print(
+        f"{'wrong':10s} convicted by its messages alone: eps >= {heard.epsilon:.3f} with 99% confidence\n"
+    )
 
     rivals = {"nearby, textbook": textbook, "nearby, sharper": sharper}
-    rivals |= {name: name for name in ("randomized-response", "subset-selection", "split", "half-space")}
+    rivals |= {
+        name: name for name in ("randomized-response", "subset-selection", "split", "half-space")
+    }
     rows = []
     for name, channel in rivals.items():
         rules = {"hypotheses": table, "channel": channel, "horizon": horizon, "epsilon": epsilon}
         result = ldp_gym.evaluate("bayes", rules, episodes=arguments.episodes)
         low, high = result.interval()
-        print(f"{name:20s} Bayes' total KL {result.risk:6.1f}   95% interval {low:.1f} to {high:.1f}")
+        print(
+            f"{name:20s} Bayes' total KL {result.risk:6.1f}   95% interval {low:.1f} to {high:.1f}"
+        )
         rows.append({"channel": name, "total KL": f"{result.risk:.1f} ({low:.1f} to {high:.1f})"})
     if arguments.csv:
         import pandas as pd

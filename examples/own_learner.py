@@ -20,7 +20,9 @@ class Fading(ldp_agents.Learner):
     def __init__(self, game: ldp_gym.Game) -> None:
         super().__init__(game)
         if game.channel.adaptive:  # then the likelihood needs the public posterior
-            raise ldp_agents.IncompatibleChannelError(f"{game.channel!r} depends on earlier messages")
+            raise ldp_agents.IncompatibleChannelError(
+                f"{game.channel!r} depends on earlier messages"
+            )
         self.reset()
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
@@ -46,7 +48,9 @@ def main(episodes: int = 100) -> None:
     for learner in (ldp_agents.Uniform, Fading, ldp_agents.Bayes):
         result = ldp_gym.evaluate(learner, rules, episodes=episodes)
         low, high = result.interval()
-        print(f"{learner.__name__:8s} total KL {result.risk:7.1f}   95% interval {low:.1f} to {high:.1f}")
+        print(
+            f"{learner.__name__:8s} total KL {result.risk:7.1f}   95% interval {low:.1f} to {high:.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """From a plan to a survey: clients that answer privately, and a server that reads them and stops.
 
-``ldp_gym.select`` plans the survey from a log. Each client draws one message with exact integer probabilities
-and the operating system's coins. The server refuses messages that the channel cannot send, updates the
-learner, keeps its state as JSON, and stops when one model is left, when all models that are left are within
-the tolerance, or when all planned users have answered.
+``ldp_bench.select`` plans the survey from a log. Each client draws one message with exact integer
+probabilities and the operating system's coins. The server refuses messages that the channel cannot
+send, updates the learner, keeps its state as JSON, and stops when one model is left, when all
+models that are left are within the tolerance, or when all planned users have answered.
 
 A deployment needs more than this file: see docs/survey.md.
 
@@ -16,9 +16,9 @@ import json
 
 import numpy as np
 
-import ldp_gym
+import ldp_bench
+from ldp_bench.selection import Plan
 from ldp_gym.privacy import ExactChannel, ExactTable
-from ldp_gym.selection import Plan
 
 TABLE = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.6, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]])
 """Known populations: what each model says about the four labels."""
@@ -28,7 +28,11 @@ class Client:
     """A user's device: it knows the plan, the models and its own label."""
 
     def __init__(self, plan: Plan, label: int) -> None:
-        self._channel, self._candidates, self._label = ExactChannel(plan.channel()), plan.smooth(TABLE), label
+        self._channel, self._candidates, self._label = (
+            ExactChannel(plan.channel()),
+            plan.smooth(TABLE),
+            label,
+        )
 
     def answer(self, posterior: list[float] | None) -> str:
         """The one message that leaves the device, as JSON."""
@@ -49,7 +53,9 @@ class Server:
     @property
     def posterior(self) -> list[float] | None:
         """The public posterior that the next user answers under, if the channel is adaptive."""
-        return None if self._learner.public_weights is None else self._learner.public_weights.tolist()
+        return (
+            None if self._learner.public_weights is None else self._learner.public_weights.tolist()
+        )
 
     def read(self, text: str) -> None:
         """Learn from one message; a ValueError if the channel cannot send it."""
@@ -72,7 +78,9 @@ class Server:
         if len(self.left) == 1:
             return f"{best}: it is the only model left, at an error of {self.plan.alpha:.0%}"
         if losses and max(losses) - min(losses) <= self.plan.tolerance:
-            return f"{best}: all models left are within {self.plan.tolerance:.2g} nats of each other"
+            return (
+                f"{best}: all models left are within {self.plan.tolerance:.2g} nats of each other"
+            )
         if len(self.messages) >= self.plan.users:
             return f"{best}: it has the largest weight after the planned {self.plan.users} users"
         return None
@@ -95,8 +103,13 @@ def main() -> None:
     rng = np.random.default_rng(0)
     log = rng.choice(4, size=400, p=TABLE[0])
     models = dict(zip(["mornings", "evenings", "any time"], TABLE, strict=True))
-    few = {"channels": ["split", "adaptive-split"], "learners": ["bayes"], "runs": 50, "quiet": True}
-    selection = ldp_gym.select(models, None, log, **few)
+    few = {
+        "channels": ["split", "adaptive-split"],
+        "learners": ["bayes"],
+        "runs": 50,
+        "quiet": True,
+    }
+    selection = ldp_bench.select(models, None, log, **few)
     print(selection)
     plan = Plan.from_json(selection.plan.to_json())
     table = ExactChannel(plan.channel()).table(

@@ -21,9 +21,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=int, default=300_000, help="rounds of training (default 300,000)")
+    parser.add_argument(
+        "--steps", type=int, default=300_000, help="rounds of training (default 300,000)"
+    )
     parser.add_argument("--epsilon", type=float, default=1.0, help="privacy level (default 1)")
-    parser.add_argument("--episodes", type=int, default=512, help="episodes to score on (default 512)")
+    parser.add_argument(
+        "--episodes", type=int, default=512, help="episodes to score on (default 512)"
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("ldp-gym-results/own-ppo"), help="where the policy goes"
     )
@@ -36,7 +40,13 @@ def main() -> None:
     env = make_sb3_env("LDPDistBox-v0", num_envs=64, **rules)
 
     # An action never changes a message: every round is a bandit problem, so gamma is 0.
-    settings = {"gamma": 0.0, "n_steps": 64, "batch_size": 1024, "n_epochs": 5, "learning_rate": 1e-3}
+    settings = {
+        "gamma": 0.0,
+        "n_steps": 64,
+        "batch_size": 1024,
+        "n_epochs": 5,
+        "learning_rate": 1e-3,
+    }
     model = PPO("MlpPolicy", env, device="cpu", seed=0, **settings)
     model.learn(arguments.steps)
     score = score_policy(model, "LDPDistBox-v0", episodes=arguments.episodes, **rules)
@@ -45,7 +55,12 @@ def main() -> None:
     # In a directory it is a learner, which evaluate and `ldp-gym bench --learner` take.
     save(model, arguments.out)
     ppo = load(arguments.out, trust=True)
-    for name, learner in {"uniform": "uniform", "exp3": "exp3", "ppo": ppo, "bayes": "bayes"}.items():
+    for name, learner in {
+        "uniform": "uniform",
+        "exp3": "exp3",
+        "ppo": ppo,
+        "bayes": "bayes",
+    }.items():
         result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes)
         low, high = result.interval()
         print(f"{name:8s} total KL {result.risk:7.1f} ± {(high - low) / 2:.1f}")

@@ -44,7 +44,6 @@ __all__ = [
     "Truth",
     "audit",
     "evaluate",
-    "select",
 ]
 __version__ = _VERSION
 
@@ -54,7 +53,10 @@ _gym.register(
     vector_entry_point="ldp_gym.envs.vector:LDPDistVectorEnv",
     order_enforce=False,  # it says itself what to call first
 )
-for _name, _game in {"": {}, **{f"{_name}-": _game for _name, _game in _NAMED_GAMES.items()}}.items():
+for _name, _game in {
+    "": {},
+    **{f"{_name}-": _game for _name, _game in _NAMED_GAMES.items()},
+}.items():
     _gym.register(
         id=f"LDPDistBox-{_name}v0",
         entry_point="ldp_gym.envs.box:LDPDistBoxEnv",
@@ -71,22 +73,16 @@ _gym.register(
 
 
 def __getattr__(name: str) -> _Any:
-    """Import a part of the package when its name, such as ``ldp_gym.bench``, is first used."""
+    """Import a part of the package when its name, such as ``ldp_gym.testing``, is first used."""
     match name:
-        case "bench":
-            import ldp_gym.bench
         case "testing":
             import ldp_gym.testing
         case "wrappers":
             import ldp_gym.wrappers
-        case "select":
-            from ldp_gym.selection import select
-
-            return select
         case _:
             raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")
     return getattr(ldp_gym, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "bench", "select", "testing", "wrappers"})
+    return sorted({*globals(), "testing", "wrappers"})

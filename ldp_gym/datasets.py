@@ -31,7 +31,9 @@ def dataset_id(game: str, level: str) -> str:
     return f"ldp-gym/{game}/{level}-v0"
 
 
-def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = TRAINING.start) -> MinariDataset:
+def write_dataset(
+    game: str, level: str, *, episodes: int = 100, seed: int = TRAINING.start
+) -> MinariDataset:
     """Play episodes of a named game, with seeds from ``seed`` on, and write them as a Minari dataset.
 
     Minari's normalized scores are then 0 for the uniform mixture and 1 for Bayes.
@@ -43,7 +45,9 @@ def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = TRA
     name = LEVELS[validation.choice("level", level, tuple(LEVELS))]
     episodes, seed = validation.whole("episodes", episodes, least=1), validation.seed("seed", seed)
     rules.pop("observation", None)
-    raw: Any = gym.make_vec("LDPDist-v0", episodes, **rules)  # the same games, as a learner sees them
+    raw: Any = gym.make_vec(
+        "LDPDist-v0", episodes, **rules
+    )  # the same games, as a learner sees them
     box: Any = gym.make_vec(f"LDPDistBox-{game}-v0", episodes)
     learner: Any = None if name is None else build_learner(name, raw.unwrapped.game)
     bound = box.single_action_space.high[0]
@@ -61,7 +65,9 @@ def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = TRA
     steps.append((seen, *steps[-1][1:]))  # an episode ends with an observation
     columns = [np.stack(column) for column in zip(*steps, strict=True)]
     buffers = [
-        EpisodeBuffer(i, seed + i, None, columns[0][:, i], *(column[:-1, i] for column in columns[1:]))
+        EpisodeBuffer(
+            i, seed + i, None, columns[0][:, i], *(column[:-1, i] for column in columns[1:])
+        )
         for i in range(episodes)
     ]
     return minari.create_dataset_from_buffers(
@@ -81,7 +87,9 @@ def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = TRA
 def write_missing() -> None:
     """Write every dataset that Minari does not have yet."""
     parser = argparse.ArgumentParser(prog="python -m ldp_gym.datasets", description=__doc__)
-    parser.add_argument("--episodes", type=int, default=100, help="episodes of each dataset (default 100)")
+    parser.add_argument(
+        "--episodes", type=int, default=100, help="episodes of each dataset (default 100)"
+    )
     episodes = parser.parse_args().episodes
     with extra("datasets", "a dataset"):
         import minari

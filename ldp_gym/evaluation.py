@@ -18,7 +18,13 @@ from ldp_gym.core.arrays import FEW_ROUNDS, BoolArray, FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import LearnerProtocol, begin_episodes, build_learner, play_block, plays_blocks
+from ldp_gym.engine.learners import (
+    LearnerProtocol,
+    begin_episodes,
+    build_learner,
+    play_block,
+    plays_blocks,
+)
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
@@ -101,7 +107,9 @@ class Evaluation:
         """Episodes of the worst truth if every truth was played; otherwise all episodes."""
         if self.kl.ndim == 2:
             return self
-        return replace(self, **{name: values[self.worst_truth] for name, values in self._per_episode.items()})
+        return replace(
+            self, **{name: values[self.worst_truth] for name, values in self._per_episode.items()}
+        )
 
     @property
     def _per_episode(self) -> dict[str, Any]:
@@ -128,7 +136,9 @@ class Evaluation:
     @property
     def found(self) -> float | None:
         """Share of episodes whose heaviest weight is on the best hypothesis; None without weights."""
-        return None if self.weights is None else float((_heaviest(self.weights) == self.best).mean())
+        return (
+            None if self.weights is None else float((_heaviest(self.weights) == self.best).mean())
+        )
 
     @property
     def decided(self) -> FloatArray:
@@ -149,7 +159,9 @@ class Evaluation:
         return estimate.low, estimate.high
 
     def __repr__(self) -> str:
-        return f"Evaluation(risk={self.risk:.4g}, episodes={self.kl.shape[-2]}, T={self.rounds[-1]})"
+        return (
+            f"Evaluation(risk={self.risk:.4g}, episodes={self.kl.shape[-2]}, T={self.rounds[-1]})"
+        )
 
     def __str__(self) -> str:
         episodes, horizon = self.kl.shape[-2], int(self.rounds[-1])
@@ -165,7 +177,9 @@ class Evaluation:
         infinite = ~np.isfinite(played.opt)
         if infinite.any():
             share = f"{int(infinite.sum())} of {infinite.size} episodes"
-            lines.append(f"regret  none: OPT is infinite in {share}, as every hypothesis excluded a label")
+            lines.append(
+                f"regret  none: OPT is infinite in {share}, as every hypothesis excluded a label"
+            )
             return "\n".join(lines)
         regret, opt = played.regret.mean(), played.opt.mean()
         lines.append(f"regret  {regret:,.2f} over the best hypothesis, OPT {opt:,.2f}")
@@ -234,7 +248,9 @@ def evaluate(
     report = progress or (lambda rounds: None)
     rounds = _checkpoints(scenario.horizon, checkpoints)
     if averages and not scenario.hypotheses.constant:
-        raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
+        raise ValueError(
+            f"average predictions need a class without contexts, got {scenario.hypotheses!r}"
+        )
     first = Episodes(scenario, scenario.start_episodes([first_generator(seed)])).play(1).candidates
     warn_of_broken_promise(scenario.channel, first.reshape(-1, *first.shape[-2:])[0])
     warn_of_blind_pairs(scenario)
@@ -245,11 +261,17 @@ def evaluate(
     if alpha is not None:
         alpha = validation.fraction("alpha", alpha)
         if not hasattr(made, "confidence_set"):
-            raise ValueError(f"alpha asks for confidence sets, which {made!r} does not keep; 'bayes' does")
-    numbers = 4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
+            raise ValueError(
+                f"alpha asks for confidence sets, which {made!r} does not keep; 'bayes' does"
+            )
+    numbers = (
+        4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
+    )
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
-    together = _episodes_at_a_time(scenario, plays_blocks(made) and not scenario.channel.adaptive, len(plays))
+    together = _episodes_at_a_time(
+        scenario, plays_blocks(made) and not scenario.channel.adaptive, len(plays)
+    )
     pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
     processes = min(count_jobs(jobs), len(pieces))
     work = _Work(learner, scenario, rounds, averages, leaders, alpha)
@@ -260,7 +282,9 @@ def evaluate(
         parts = {}
         for i, part in share_out(work, pieces, processes):
             if isinstance(part, BrokenProcessPool):
-                raise RuntimeError("a process that played some of the episodes was killed twice") from part
+                raise RuntimeError(
+                    "a process that played some of the episodes was killed twice"
+                ) from part
             parts[i] = part
             report(scenario.horizon * len(pieces[i]))
     shape = (len(members), count) if all_members else (count,)
@@ -269,7 +293,10 @@ def evaluate(
     return replace(
         joined,
         scenario=scenario if uniform else None,
-        **{name: values.reshape(*shape, values.shape[-1]) for name, values in joined._per_episode.items()},
+        **{
+            name: values.reshape(*shape, values.shape[-1])
+            for name, values in joined._per_episode.items()
+        },
     )
 
 
@@ -309,7 +336,9 @@ def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
     It does not depend on the number of processes: the last bit of a loss may depend on it.
     """
     rounds = _BLOCK_FLOATS // scenario.footprint
-    most, least = (rounds // 256, rounds // scenario.horizon) if in_blocks else (rounds, _LEAST_STEPPED)
+    most, least = (
+        (rounds // 256, rounds // scenario.horizon) if in_blocks else (rounds, _LEAST_STEPPED)
+    )
     return max(1, min(most, _MOST_TOGETHER, max(least, -(-total // _PIECES))))
 
 
@@ -330,7 +359,9 @@ class _Work:
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
         with one_thread():
-            return self.play(self._made, Recording(self.scenario, most_bytes=0), plays, lambda rounds: None)
+            return self.play(
+                self._made, Recording(self.scenario, most_bytes=0), plays, lambda rounds: None
+            )
 
     def play(
         self,
@@ -340,7 +371,9 @@ class _Work:
         report: Callable[[int], None],
     ) -> Evaluation:
         scenario, checkpoints = self.scenario, self.checkpoints
-        total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
+        total_prediction = (
+            np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
+        )
         sums = np.zeros((3, len(plays), len(checkpoints)))
         comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
         leading: list[IntArray] = []
@@ -360,7 +393,9 @@ class _Work:
                 total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
             if total_prediction is not None:
                 total_prediction += predictions.sum(axis=1)
-            comparator += charged.sum(axis=1) * (rounds / charged.shape[1])  # one for all rounds, or one each
+            comparator += charged.sum(axis=1) * (
+                rounds / charged.shape[1]
+            )  # one for all rounds, or one each
             weights = _weights(learner, comparator.shape)
             if self.leaders and weights is not None and start + rounds == checkpoints[last]:
                 leading.append(_heaviest(weights))
@@ -416,7 +451,9 @@ class Recording:
             return
         kept, size = [], 0
         for block in self._record(plays, stops):
-            size += sum(array.nbytes for array in (block[2], *vars(block[1]).values()) if array is not None)
+            size += sum(
+                array.nbytes for array in (block[2], *vars(block[1]).values()) if array is not None
+            )
             if size <= self._bytes_left:
                 kept.append(block)
             else:
@@ -426,7 +463,9 @@ class Recording:
             self._kept[which] = kept
             self._bytes_left -= size
 
-    def _record(self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None) -> Iterator[Block]:
+    def _record(
+        self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None
+    ) -> Iterator[Block]:
         scenario = self.scenario
         starts: list[EpisodeStart] = []
         for truth, group in groupby(plays, key=itemgetter(1)):
@@ -441,7 +480,9 @@ class Recording:
             tape = tapes.play(end - start)
             for handed in (tape.candidates, tape.messages, tape.log_likelihoods):
                 if handed is not None:
-                    handed.flags.writeable = False  # a learner that changes them in place gets an error
+                    handed.flags.writeable = (
+                        False  # a learner that changes them in place gets an error
+                    )
             if not start or "distributions" not in scenario.constant_fields:
                 charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
             yield start, tape, charged
@@ -453,7 +494,9 @@ def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArr
     predictions = validation.numbers("what play() returns", played)
     shape = (*tape.labels.shape, tape.candidates.shape[-1])
     if predictions.shape != shape:
-        raise ValueError(f"predictions of a block must have shape {shape} (B, n, M), got {predictions.shape}")
+        raise ValueError(
+            f"predictions of a block must have shape {shape} (B, n, M), got {predictions.shape}"
+        )
     return game_arrays.predictions(
         predictions,
         lambda row: f"the learner's prediction in round {start + row[-1] + 1}",

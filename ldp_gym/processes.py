@@ -23,7 +23,11 @@ Result = TypeVar("Result")
 def count_jobs(jobs: int) -> int:
     """The number of processes asked for; -1 asks for one per core that this process may use."""
     if isinstance(jobs, int) and jobs == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
     return validation.whole("jobs (-1: one per core)", jobs, least=1)
 
 
@@ -58,7 +62,9 @@ def share_out(
             with parallel_config(**backend):
                 parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
             owner = os.getpid() if dask is None else None
-            return parallel(delayed(_numbered)(work, index, pieces[index], owner) for index in indices)
+            return parallel(
+                delayed(_numbered)(work, index, pieces[index], owner) for index in indices
+            )
 
         left = list(range(len(pieces)))
         try:

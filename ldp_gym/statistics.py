@@ -144,7 +144,9 @@ def mean(samples: FloatArray, confidence: float = CONFIDENCE, least: float = -np
     return largest_mean(np.asarray(samples)[None], confidence, least)
 
 
-def largest_mean(samples: FloatArray, confidence: float = CONFIDENCE, least: float = -np.inf) -> Estimate:
+def largest_mean(
+    samples: FloatArray, confidence: float = CONFIDENCE, least: float = -np.inf
+) -> Estimate:
     """Largest of K means of samples ``(K, n)``, with an interval of the largest expectation.
 
     The interval lies too high only if one of K lower ends does, so these hold together: their quantile is
@@ -165,7 +167,9 @@ def largest_mean(samples: FloatArray, confidence: float = CONFIDENCE, least: flo
     length, size = high - low, max(abs(low), abs(high))
     if length <= _NO_SPREAD * size:
         low, high = -np.inf, np.inf
-    return Estimate(value, max(low, least), high, 3.0 / count if length <= _NEARLY_CONSTANT * size else 0.0)
+    return Estimate(
+        value, max(low, least), high, 3.0 / count if length <= _NEARLY_CONSTANT * size else 0.0
+    )
 
 
 def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) -> Estimate:
@@ -251,10 +255,18 @@ def p_above(samples: FloatArray, value: float) -> float:
     (means, errors, pivots), count = _studentize(samples), samples.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = means / errors
-    distance = np.fmax.reduce(distances, initial=-np.inf)  # a constant sample at the value says nothing
-    largest = np.fmax.reduce(pivots, axis=0)  # the share beyond the distance counts the sample's own
-    beyond = (1 + np.count_nonzero(largest >= distance)) / (1 + np.count_nonzero(~np.isnan(largest)))
-    share = min(beyond, len(samples) * _tail(distance / _LONGEST, count - 1)) / nominal_level(1.0, count)
+    distance = np.fmax.reduce(
+        distances, initial=-np.inf
+    )  # a constant sample at the value says nothing
+    largest = np.fmax.reduce(
+        pivots, axis=0
+    )  # the share beyond the distance counts the sample's own
+    beyond = (1 + np.count_nonzero(largest >= distance)) / (
+        1 + np.count_nonzero(~np.isnan(largest))
+    )
+    share = min(beyond, len(samples) * _tail(distance / _LONGEST, count - 1)) / nominal_level(
+        1.0, count
+    )
     return float(min(1.0, 2.0 * max(share, _tail(distance, count - 1))))
 
 
@@ -300,7 +312,11 @@ def _studentize(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray
     if count < _FEW:
         law = -_student((np.arange(RESAMPLES) + 1.0) / (RESAMPLES + 1.0), count - 1)
         rows = np.broadcast_to(law, (len(samples), RESAMPLES))
-        return means, errors, np.random.default_rng(count).permuted(rows, axis=1)  # K independent ones
+        return (
+            means,
+            errors,
+            np.random.default_rng(count).permuted(rows, axis=1),
+        )  # K independent ones
     parts = [_pivots(centred, errors, counts) for counts in _resamples(count)]
     return means, errors, np.concatenate(parts, axis=-1)
 

@@ -41,7 +41,13 @@ from ldp_gym.truths.base import Truth, TruthView, pick
 
 _MADE = "(made, not its class or name)"
 
-_CHECK_GAME = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
+_CHECK_GAME = {
+    "num_hypotheses": 4,
+    "num_labels": 5,
+    "context_dim": 2,
+    "horizon": 12,
+    "nature": "cycle",
+}
 """Game on which a learner without ``example_rules`` is checked."""
 
 _OF_PREDICTIONS = 1e-5, 1e-9
@@ -54,7 +60,9 @@ _MOST_ROUNDS = 40
 def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     """Check that candidates are distributions, deterministic, and the same for one context and a batch."""
     seed = validation.seed("seed", seed)
-    hypotheses = validation.instance("hypotheses", hypotheses, HypothesisClass, f"a HypothesisClass {_MADE}")
+    hypotheses = validation.instance(
+        "hypotheses", hypotheses, HypothesisClass, f"a HypothesisClass {_MADE}"
+    )
     shape, dim = (hypotheses.num_hypotheses, hypotheses.num_labels), hypotheses.context_dim
     _require(min(shape) >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
@@ -63,9 +71,14 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     _require_distributions("rows", candidates)
     before, _ = candidates.copy(), hypotheses(-contexts)
     _require(np.array_equal(candidates, before), "a new array of candidates from every call")
-    _require(np.array_equal(candidates, hypotheses(contexts)), "the same candidates when asked twice")
+    _require(
+        np.array_equal(candidates, hypotheses(contexts)), "the same candidates when asked twice"
+    )
     _require(np.array_equal(contexts, given), "the contexts left as they were")
-    alone, batched = hypotheses(contexts[1, 2]), candidates if hypotheses.constant else candidates[1, 2]
+    alone, batched = (
+        hypotheses(contexts[1, 2]),
+        candidates if hypotheses.constant else candidates[1, 2],
+    )
     _require_array("candidates of one context", alone, shape)
     _require_close(alone, batched, "the same candidates alone and in a batch", absolute=1e-15)
 
@@ -88,10 +101,16 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
         for start in range(0, rounds, length):
             numbers = uniforms[games, start : start + length]
             indices = np.broadcast_to(np.arange(start, start + numbers.shape[1]), numbers.shape[:2])
-            leak = (lambda _, candidates: pick(candidates, members[games])) if nature.leaks_truth else None
+            leak = (
+                (lambda _, candidates: pick(candidates, members[games]))
+                if nature.leaks_truth
+                else None
+            )
             view = NatureView(numbers, indices, previous, hypotheses, truth=leak)
             if nature.adaptive:
-                view = replace(view, posterior=public[games], rounds_left=rounds - start, prepared=prepared)
+                view = replace(
+                    view, posterior=public[games], rounds_left=rounds - start, prepared=prepared
+                )
             part = nature.contexts(view)
             _require_array("contexts", part, (*numbers.shape[:2], dim))
             previous = part[:, -1]
@@ -128,8 +147,14 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     contexts = rng.standard_normal((batch, rounds, hypotheses.context_dim))
     shape = (batch, rounds, hypotheses.num_hypotheses, hypotheses.num_labels)
     candidates = np.broadcast_to(hypotheses(contexts), shape)
-    episode, every_round = truth.draw_episode(drawn), np.broadcast_to(np.arange(rounds), (batch, rounds))
-    _require(len(episode) == batch, f"draw_episode() to give one row per episode, got shape {episode.shape}")
+    episode, every_round = (
+        truth.draw_episode(drawn),
+        np.broadcast_to(np.arange(rounds), (batch, rounds)),
+    )
+    _require(
+        len(episode) == batch,
+        f"draw_episode() to give one row per episode, got shape {episode.shape}",
+    )
 
     def view(games: slice, part: slice) -> TruthView:
         episode, indices = truth.draw_episode(drawn[games]), every_round[games, part]
@@ -152,7 +177,9 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     _require((members < shape[2]).all(), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
     is_member = members >= 0
     named = pick(candidates, np.maximum(members, 0))
-    _require_close(at_once[is_member], named[is_member], "the distribution of the member that is named")
+    _require_close(
+        at_once[is_member], named[is_member], "the distribution of the member that is named"
+    )
     if not truth.needs_contexts:
         needs = "needs_contexts = True where the contexts matter"
         _require_close(distributions(replace(everything, contexts=None), needs), at_once, needs)
@@ -183,7 +210,10 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         samples = validation.whole("samples", samples, least=LEAST_SAMPLES)
         validation.fits_memory("samples", samples, 1 + math.prod(channel.message_shape), "messages")
     size, num_labels, rng = channel.num_hypotheses, channel.num_labels, np.random.default_rng(seed)
-    pair, which = rng.dirichlet(np.full(num_labels, 0.3), size=(2, size)), rng.integers(2, size=(4, 5))
+    pair, which = (
+        rng.dirichlet(np.full(num_labels, 0.3), size=(2, size)),
+        rng.integers(2, size=(4, 5)),
+    )
     posterior = rng.dirichlet(np.ones(size), size=(4, 5)) if channel.adaptive else None
     labels = rng.integers(num_labels, size=(4, 5))
     uniforms = open_uniforms([rng], (4, 5, channel.num_uniforms))[0]
@@ -194,7 +224,9 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     sent = messages.copy()
     for message in messages.reshape(-1, *channel.message_shape):
         fits = channel.message_space.contains(message)
-        _require(fits, f"messages in {channel.message_space}, got {message!r} of type {messages.dtype}")
+        _require(
+            fits, f"messages in {channel.message_space}, got {message!r} of type {messages.dtype}"
+        )
     public = pair[which], posterior
     log_density = channel.log_density(messages, *public)
     _require_array("log_density", log_density, (4, 5, num_labels))
@@ -204,7 +236,9 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     losses = channel.loss_estimates(messages, *public)
     _require_array("loss_estimates", losses, (4, 5, size))
     _require(np.isfinite(losses).all(), f"finite loss_estimates, got {losses}")
-    for name, was, now in zip(("labels", "candidates", "uniforms", "posterior"), before, drawn, strict=True):
+    for name, was, now in zip(
+        ("labels", "candidates", "uniforms", "posterior"), before, drawn, strict=True
+    ):
         _require(was is None or np.array_equal(was, now), f"{name} left as they were")
     for i in np.ndindex(4, 5):
         own = None if posterior is None else posterior[i]
@@ -218,15 +252,21 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     expected = channel.encode(labels, pair[0], uniforms, shared)
     for table, own in ((copies, shared), (pair[0], spread), (copies, spread)):
         again = channel.encode(labels, table, uniforms, own)
-        _require_close(again, expected, "the same message for a table or posterior and for its copies")
+        _require_close(
+            again, expected, "the same message for a table or posterior and for its copies"
+        )
     with np.errstate(divide="ignore"):
         by_hand = np.logaddexp.reduce(np.log(public[0]) + log_density[..., None, :], axis=-1)
-    _require_close(log_likelihood, by_hand, "log_likelihood equal to log sum_y f_k[y] q(z | y)", 1e-9, 1e-9)
+    _require_close(
+        log_likelihood, by_hand, "log_likelihood equal to log sum_y f_k[y] q(z | y)", 1e-9, 1e-9
+    )
     misfit = find_misfit(channel, samples, seed)
     _require(misfit is None, str(misfit))
     _require(np.array_equal(messages, sent), "a new array of messages from every call")
     again = channel.encode(*drawn)
-    _require(np.array_equal(again, sent), "the same message from the same label and uniforms, later on")
+    _require(
+        np.array_equal(again, sent), "the same message from the same label and uniforms, later on"
+    )
 
 
 def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> None:
@@ -282,7 +322,9 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
     _require_close(again, together, "the same predictions after reset()", *_OF_PREDICTIONS)
     for one in range(batch):
         alone = predict_stepwise(new_learner(), [one])[0]
-        _require_close(alone, together[one], "the same predictions alone and in a batch", *_OF_PREDICTIONS)
+        _require_close(
+            alone, together[one], "the same predictions alone and in a batch", *_OF_PREDICTIONS
+        )
     if plays_blocks(made):
         begin(made, range(batch))
         predictions, still = [], shared or tape.candidates.shape[1] == 1
@@ -291,7 +333,9 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
             told = None if tape.log_likelihoods is None else tape.log_likelihoods[:, part]
             predictions.append(made.play(candidates, tape.messages[:, part], told))  # type: ignore[attr-defined]
         from_tape = np.concatenate(predictions, axis=1)
-        _require(from_tape.shape == together.shape, f"play() to give (B, n, M), got {from_tape.shape}")
+        _require(
+            from_tape.shape == together.shape, f"play() to give (B, n, M), got {from_tape.shape}"
+        )
         _require_close(from_tape, together, "play() to predict as stepping does", *_OF_PREDICTIONS)
     if hasattr(made, "act") and not getattr(made, "randomized", False):
         _check_acting(made, scenario, tape, together)
@@ -303,7 +347,9 @@ def _rules_of_check(make_learner: MakeLearner, given: Mapping[str, Any]) -> dict
         return dict(given)
     rules = example_rules(make_learner) or _CHECK_GAME
     if "channel" in given:
-        rules = {name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")}
+        rules = {
+            name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")
+        }
     return {**rules, **given}
 
 
@@ -315,11 +361,15 @@ def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatA
     learner.reset((batch,))
     for t in range(rounds):
         message = nothing if t == 0 else tape.messages[:, t - 1]
-        acted = learner.act({"round": np.full((batch, 1), t), "message": message, "candidates": every[:, t]})
+        acted = learner.act(
+            {"round": np.full((batch, 1), t), "message": message, "candidates": every[:, t]}
+        )
         _require_close(acted, expected[:, t], "act() to predict as stepping does", *_OF_PREDICTIONS)
     again = np.arange(batch) % 2 == 0  # these games start over, the others go on
     reached = np.where(again, 0, rounds)[:, None]
-    fresh = learner.act({"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]})
+    fresh = learner.act(
+        {"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]}
+    )
     forgets = "restart() to forget the games it names"
     _require_close(fresh[again], expected[again, 0], forgets, *_OF_PREDICTIONS)
 
@@ -330,7 +380,11 @@ def _require(condition: bool | np.bool_, what: str) -> None:
 
 
 def _require_close(
-    found: FloatArray, expected: FloatArray, what: str, relative: float = 1e-12, absolute: float = 1e-12
+    found: FloatArray,
+    expected: FloatArray,
+    what: str,
+    relative: float = 1e-12,
+    absolute: float = 1e-12,
 ) -> None:
     _require(np.allclose(found, expected, rtol=relative, atol=absolute), what)
 

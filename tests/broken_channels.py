@@ -70,7 +70,9 @@ def sharper(kind, drawn=2.0, declared=1.0):
 
     class Sharper(kind):
         def other(self, factor):
-            return kind(self.num_hypotheses, self.num_labels, self.horizon, epsilon=factor * self.epsilon)
+            return kind(
+                self.num_hypotheses, self.num_labels, self.horizon, epsilon=factor * self.epsilon
+            )
 
         def encode(self, *args):
             return self.other(drawn).encode(*args)

@@ -4,12 +4,14 @@ import re
 
 from typer.testing import CliRunner
 
-from ldp_gym.cli import app
+from ldp_bench.commands import app
 
 
 def run(*arguments):
     """The command's exit code, and what it printed."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(
+        app, [str(argument) for argument in arguments], env={"COLUMNS": "200"}
+    )
     return result.exit_code, result.output
 
 

@@ -43,14 +43,18 @@ def browser() -> Iterator[Any]:
     driver = shutil.which("chromedriver")
     if webdriver is None or chromium is None or driver is None:
         reason = "no browser to test with: it needs selenium, chromium and chromedriver"
-        pytest.fail(reason) if os.environ.get("LDP_GYM_DEMAND_BROWSER") == "1" else pytest.skip(reason)
+        pytest.fail(reason) if os.environ.get("LDP_GYM_DEMAND_BROWSER") == "1" else pytest.skip(
+            reason
+        )
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     # Its path is given, so that selenium downloads no driver.
-    window = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    window = webdriver.Chrome(
+        options=options, service=webdriver.ChromeService(executable_path=driver)
+    )
     yield window
     window.quit()
 

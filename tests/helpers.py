@@ -47,7 +47,9 @@ DEGENERATE = {
 }
 """Tables in which hypotheses or labels coincide or depend on each other, and one in which none do."""
 
-HARD = np.concatenate([BLIND, [[0.04 - 0.005 * i, 0.04 - 0.005 * i, 0.92 + 0.01 * i] for i in range(5)]])
+HARD = np.concatenate(
+    [BLIND, [[0.04 - 0.005 * i, 0.04 - 0.005 * i, 0.92 + 0.01 * i] for i in range(5)]]
+)
 """Eight hypotheses, of which the paper's comparisons tell two apart never, and others hardly."""
 
 NATURES = {
@@ -86,7 +88,9 @@ def delta_of(channel: str) -> float:
     return 1e-5 if channel.endswith("-vector") else 0.0
 
 
-def small_rules(channel: str = "laplace-single", nature: str = "iid", **more: object) -> dict[str, Any]:
+def small_rules(
+    channel: str = "laplace-single", nature: str = "iid", **more: object
+) -> dict[str, Any]:
     """The rules of a small game with contexts that matter: K = 4, M = 6, d = 3, T = 40.
 
     A channel for few tables of candidates gets contexts from a pool.
@@ -106,7 +110,9 @@ def small_rules(channel: str = "laplace-single", nature: str = "iid", **more: ob
     return {**rules, **more}
 
 
-def make_channel(name: str, num_hypotheses: int, num_labels: int, horizon: int, **options: object) -> Channel:
+def make_channel(
+    name: str, num_hypotheses: int, num_labels: int, horizon: int, **options: object
+) -> Channel:
     maker = ldp_gym.CHANNELS[name]
     return maker(num_hypotheses, num_labels, horizon, **{"delta": delta_of(name), **options})
 
@@ -171,7 +177,11 @@ def assert_same_games(native: Any, sync: Any, actions: np.ndarray, rtol: float =
     assert native.single_action_space == sync.single_action_space
     both("reset", seed=[11 + 7 * game for game in range(native.num_envs)])
     both("reset", seed=11)
-    assert native.unwrapped.np_random_seed == sync.np_random_seed == tuple(range(11, 11 + native.num_envs))
+    assert (
+        native.unwrapped.np_random_seed
+        == sync.np_random_seed
+        == tuple(range(11, 11 + native.num_envs))
+    )
     for t, action in enumerate(actions):
         if t == 2:
             games[0] = pickle.loads(pickle.dumps(native))
@@ -240,11 +250,17 @@ def totals(learner: Any, rules: dict[str, Any], episodes: int, seed: int = 0) ->
 def is_running(process: int) -> bool:
     """Tell if a process of this number runs: one that is gone or only waits to be buried does not."""
     try:
-        return "(Z)" not in Path(f"/proc/{process}/status").read_text().split("State:")[1].splitlines()[0]
+        return (
+            "(Z)"
+            not in Path(f"/proc/{process}/status").read_text().split("State:")[1].splitlines()[0]
+        )
     except OSError:
         return False
 
 
 def assert_less(ours: np.ndarray, theirs: np.ndarray) -> None:
     """Check that paired samples show a smaller mean, by Student's test at error rate ALPHA."""
-    assert stats.ttest_rel(ours, theirs, alternative="less").pvalue < ALPHA, (ours.mean(), theirs.mean())
+    assert stats.ttest_rel(ours, theirs, alternative="less").pvalue < ALPHA, (
+        ours.mean(),
+        theirs.mean(),
+    )

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import ldp_agents
+import ldp_bench
 import ldp_gym
-from ldp_gym import audit, bench, testing, theory
+from ldp_gym import audit, testing, theory
 from ldp_gym.channels import accounting
 from ldp_gym.privacy import ExactChannel
 
@@ -24,7 +25,15 @@ COUNTS = [*NOT_NUMBERS, 2.5, math.inf, -1, 10**400]
 POSITIVES = [*NOT_NUMBERS, 0.0, -1, math.inf, 10**400]
 SEEDS = [*(value for value in NOT_NUMBERS if value is not None), 2.5, -1]
 FLAGS = ["True", 1, None, [], math.nan]
-ROWS = ["abc", None, [0.5, 0.5], [[0.5, 0.25, 0.25]], [0.5, 0.5, math.nan], [2.0, -1.0, 0.0], [1.0, 1.0, 1.0]]
+ROWS = [
+    "abc",
+    None,
+    [0.5, 0.5],
+    [[0.5, 0.25, 0.25]],
+    [0.5, 0.5, math.nan],
+    [2.0, -1.0, 0.0],
+    [1.0, 1.0, 1.0],
+]
 ENVS = [None, 3, "x", [], {"horizn": 3}, {1: 2}, gym.spaces.Discrete(2)]
 LEARNERS = [None, 3, [], object(), "byes", {}]
 
@@ -48,7 +57,7 @@ def evaluate(**arguments):
 
 
 def run(**arguments):
-    return bench.run(**{"suite": "limit", "out": "/proc/nowhere", **arguments})
+    return ldp_bench.run(**{"suite": "limit", "out": "/proc/nowhere", **arguments})
 
 
 BAYES, noisy = ldp_agents.make("bayes", make()), ldp_gym.CHANNELS["laplace-single"]
@@ -86,7 +95,7 @@ CALLS = [
     (evaluate, "alpha", [0.0, 1.0, "x", True]),
     (evaluate, "jobs", [0, -2, 1.5, True, "2", None]),
     (evaluate, "progress", [3, "x", []]),
-    (run, "suite", [3, None, "quik", bench.Suite]),
+    (run, "suite", [3, None, "quik", ldp_bench.Suite]),
     (run, "learners", ["bayes", 3, [3], ["byes"]]),
     (run, "channels", ["split", 3, [3], ["splt"]]),
     (run, "episodes", [0, -1, 2.5, "3", True]),
@@ -148,7 +157,10 @@ REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}
         ({"nature": ldp_gym.NATURES["iid"](2)}, "made for context_dim=2, not for 4"),
         ({"redraw_hypotheses": True}, "needs observe_candidates=True"),
         ({"hypotheses": "hadamard", **REDRAWN}, "needs a random class by its name"),
-        ({"hypotheses": "refined", "hypotheses_kwargs": {"base": TABLE}, **REDRAWN}, "another seed gives"),
+        (
+            {"hypotheses": "refined", "hypotheses_kwargs": {"base": TABLE}, **REDRAWN},
+            "another seed gives",
+        ),
         ({"hypotheses": "hadamard", "epsilon": math.nan}, "epsilon must be a number, got NaN"),
         ({"epsilon": 1e-308}, "beyond the floats"),
         ({"channel_kwargs": {"gama": 1}}, "takes no option 'gama'"),
@@ -172,7 +184,13 @@ def test_the_smallest_epsilon_is_a_number_like_others():
     """5e-324, whose half is 0: channels play it, or say that the noise would be beyond the floats."""
     for name in ldp_gym.CHANNELS:
         delta = 0.0 if ldp_gym.CHANNELS[name].pure else 1e-5
-        rules = {"hypotheses": "dirichlet", "channel": name, "epsilon": 5e-324, "delta": delta, "horizon": 3}
+        rules = {
+            "hypotheses": "dirichlet",
+            "channel": name,
+            "epsilon": 5e-324,
+            "delta": delta,
+            "horizon": 3,
+        }
         try:
             assert ldp_gym.evaluate("bayes", rules, episodes=1).risk >= 0.0
         except ValueError as error:

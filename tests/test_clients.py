@@ -64,7 +64,9 @@ VARIANTS |= {
 
 
 @pytest.mark.parametrize(
-    ("name", "rules"), [*[("LDPDist-v0", rules) for rules in VARIANTS.values()], *GAMES[1:]], ids=str
+    ("name", "rules"),
+    [*[("LDPDist-v0", rules) for rules in VARIANTS.values()], *GAMES[1:]],
+    ids=str,
 )
 @pytest.mark.usefixtures("_strict")
 def test_the_checkers_have_nothing_to_say(name, rules):

@@ -12,7 +12,7 @@ import pytest
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.bench import SUITES
+from ldp_bench import SUITES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -31,7 +31,9 @@ NUMBERED = {"Definition {}": 1, "Algorithm {}": 2, "Theorem {}": 6, "Lemma {}": 
 
 def blocks(page):
     """The code of a page and what it shows as printed, in order: the language and the text."""
-    return re.findall(r"^```(python|pycon|text)\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(
+        r"^```(python|pycon|text)\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE
+    )
 
 
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
@@ -40,11 +42,15 @@ NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 def assert_printed(shown, printed):
     """The words are the same, and numbers within a tenth: those of fitted models depend on the machine."""
     assert NUMBER.sub("#", shown).split() == NUMBER.sub("#", printed).split()
-    expected, found = ([float(n.replace(",", "")) for n in NUMBER.findall(text)] for text in (shown, printed))
+    expected, found = (
+        [float(n.replace(",", "")) for n in NUMBER.findall(text)] for text in (shown, printed)
+    )
     assert found == pytest.approx(expected, rel=0.1)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name
+)
 def test_the_code_runs_and_prints_what_it_says(page, monkeypatch, tmp_path, capsys):
     if page.name == "audit.md":
         pytest.importorskip("sklearn", reason="needs the extra: pip install 'ldp-gym[privacy]'")
@@ -59,9 +65,13 @@ def test_the_code_runs_and_prints_what_it_says(page, monkeypatch, tmp_path, caps
             if printed := capsys.readouterr().out:  # else it shows what no code on the page prints
                 assert_printed(code, printed)
         else:
-            example = doctest.DocTestParser().get_doctest(code, names, f"{page.name}:{number}", page.name, 0)
+            example = doctest.DocTestParser().get_doctest(
+                code, names, f"{page.name}:{number}", page.name, 0
+            )
             failures = []
-            assert runner.run(example, out=failures.append, clear_globs=False).failed == 0, "".join(failures)
+            assert runner.run(example, out=failures.append, clear_globs=False).failed == 0, "".join(
+                failures
+            )
             names.update(example.globs)
 
 
@@ -97,7 +107,9 @@ def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
         if row.startswith("averaged"):
             expected[0] = theory.tv_bound(expected[0], 10_000)
         cells = re.search(rf"^\| {row} " + 3 * r"\| ([\d,.e]+)[^|]*", page, flags=re.MULTILINE)
-        assert [float(cell.replace(",", "")) for cell in cells.groups()] == pytest.approx(expected, rel=0.01)
+        assert [float(cell.replace(",", "")) for cell in cells.groups()] == pytest.approx(
+            expected, rel=0.01
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -112,12 +124,16 @@ def test_what_a_page_names_exists(page):
 def test_the_paper_s_map_is_complete():
     rows = [line for line in PAPER.splitlines() if line.startswith("|") and "`" in line]
     listed = " ".join(row.split("|")[1] for row in rows)
-    for name in (kind.format(number + 1) for kind, last in NUMBERED.items() for number in range(last)):
+    for name in (
+        kind.format(number + 1) for kind, last in NUMBERED.items() for number in range(last)
+    ):
         assert re.search(rf"{re.escape(name)}(?!\d)", listed), name
     for row in rows:
         code, measured = row.split("|")[2:4]
         assert re.search(r"`ldp_(gym|agents)\.", code), f"no code: {row}"
-        assert re.search(r"`(tests/|examples/|ldp_gym\.testing|ldp-gym bench)", measured), f"no test: {row}"
+        assert re.search(r"`(tests/|examples/|ldp_gym\.testing|ldp-gym bench)", measured), (
+            f"no test: {row}"
+        )
         for suite in re.findall(r"`ldp-gym bench ([\w-]+)`", measured):
             assert suite in SUITES
 
@@ -136,7 +152,10 @@ def test_every_registered_name_has_a_page_and_is_on_the_page_of_the_game(referen
         for name in registry:
             maker = registry[name]
             assert f"[`{name}`](reference/{kind}/{name}.md)" in page, name
-            assert f"::: {maker.__module__}.{maker.__qualname__}" in reference[f"reference/{kind}/{name}.md"]
+            assert (
+                f"::: {maker.__module__}.{maker.__qualname__}"
+                in reference[f"reference/{kind}/{name}.md"]
+            )
 
 
 def test_all_that_is_exported_is_documented(reference):
@@ -158,4 +177,6 @@ def test_links_from_outside_the_site_resolve_and_every_example_is_listed():
         assert (links := re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()))
         assert [link for link in links if not (ROOT / link).exists()] == []
     listed = (ROOT / "docs" / "start.md").read_text()
-    assert [one.name for one in (ROOT / "examples").glob("*.py") if f"`{one.name}`" not in listed] == []
+    assert [
+        one.name for one in (ROOT / "examples").glob("*.py") if f"`{one.name}`" not in listed
+    ] == []

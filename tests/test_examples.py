@@ -12,14 +12,23 @@ from nbclient import NotebookClient
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SELECTION = "--users 10 20 --users-outside 20 --sizes 4 --classes 2 --episodes 4"
 PLAYED = {
-    "animation.py": ("--labels 32 --users 6 --frames 3 --gif PICTURE", "split                total KL"),
+    "animation.py": (
+        "--labels 32 --users 6 --frames 3 --gif PICTURE",
+        "split                total KL",
+    ),
     "ask.py": (
         "--hypotheses disjoint --num-hypotheses 4 --horizon 100 --steps 4096 --seeds 1 --episodes 2",
         "optimum            total KL  15.06",
     ),
-    "audit_others.py": ("--trials 2000", "numpy, randomized response: no proof that the claim of eps = 0.5"),
+    "audit_others.py": (
+        "--trials 2000",
+        "numpy, randomized response: no proof that the claim of eps = 0.5",
+    ),
     "calibration.py": ("--horizon 20 --episodes 2 --csv TABLE", "gaussian-vector"),
-    "channels.py": ("--shapes 3x4 --horizon 20 --episodes 2 --tables 2 --csv TABLE", "adaptive-split"),
+    "channels.py": (
+        "--shapes 3x4 --horizon 20 --episodes 2 --tables 2 --csv TABLE",
+        "adaptive-split",
+    ),
     "cleanrl_ppo.py": ("--updates 1 --episodes 2 --horizon 50", "cleanrl  total KL"),
     "first_episode.py": ("", "total KL"),
     "hypothesis_selection.py": (f"{SELECTION} --most 64 --csv . --picture PICTURE", "tournament"),
@@ -27,7 +36,10 @@ PLAYED = {
     "limit.py": ("--sizes 3 --horizons 20 --episodes 4 --csv TABLE", "adaptive-groups"),
     "model_selection.py": ("--users 12 --repeats 2 --csv TABLE", "uniform mixture"),
     "optimum.py": ("--size 3 --horizon 8 --episodes 20 --iterations 2", "policy 1"),
-    "own_channel.py": ("--horizon 20 --episodes 2 --csv TABLE", "claims eps = 1, has 1.0000: holds"),
+    "own_channel.py": (
+        "--horizon 20 --episodes 2 --csv TABLE",
+        "claims eps = 1, has 1.0000: holds",
+    ),
     "own_learner.py": ("", "Fading"),
     "refined.py": ("--parts 1 3 --horizon 20 --episodes 2 --csv TABLE", "randomized-response"),
     "survey.py": ("", "refused: a message of "),
@@ -63,6 +75,8 @@ def test_the_notebook_runs_from_top_to_bottom():
     notebook = nbformat.read(EXAMPLES / "tour.ipynb", as_version=4)
     kept = [[output.get("text") for output in cell.get("outputs", [])] for cell in notebook.cells]
     NotebookClient(notebook, timeout=1800, startup_timeout=600, kernel_name="python3").execute()
-    pictures = [output for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
+    pictures = [
+        output for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output
+    ]
     assert len(pictures) == 4
     assert "risk" in "".join(text for texts in kept for text in texts if text)

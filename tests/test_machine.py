@@ -34,7 +34,9 @@ def games() -> dict[str, dict[str, Any]]:
     games = {}
     for channel in ldp_gym.CHANNELS:
         games[f"channel {channel}"] = small_rules(channel, "cycle")
-        games[f"channel {channel}, constant"] = small_rules(channel, hypotheses="dirichlet", context_dim=1)
+        games[f"channel {channel}, constant"] = small_rules(
+            channel, hypotheses="dirichlet", context_dim=1
+        )
     for name in ldp_gym.HYPOTHESES:
         games[f"class {name}"] = small_rules("split", hypotheses=name, **CLASSES.get(name, {}))
     for name in ldp_gym.NATURES:
@@ -94,7 +96,9 @@ def record() -> dict[str, np.ndarray]:
     for channel in ldp_gym.CHANNELS:
         parts[f"channel {channel}, played by bayes"] = record_learner("bayes", channel)
     parts["channel designed, table"] = record_designs()
-    return {f"{name}: {key}": array for name, arrays in parts.items() for key, array in arrays.items()}
+    return {
+        f"{name}: {key}": array for name, arrays in parts.items() for key, array in arrays.items()
+    }
 
 
 def dispatched_features() -> list[str]:
@@ -109,7 +113,9 @@ def here_and_there(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, 
     """Numbers of this processor, and of one that lacks its newer instructions."""
     features, machine = dispatched_features(), platform.machine().lower()
     if not features or machine not in CORES:
-        pytest.skip(f"NumPy has a single code path on this processor ({machine}): it cannot play another")
+        pytest.skip(
+            f"NumPy has a single code path on this processor ({machine}): it cannot play another"
+        )
     path = tmp_path_factory.mktemp("other") / "numbers.npz"
     older = {
         "NPY_DISABLE_CPU_FEATURES": " ".join(features),
@@ -117,7 +123,9 @@ def here_and_there(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, 
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     command = [sys.executable, __file__, str(path)]
-    done = subprocess.run(command, env={**os.environ, **older}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, **older}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [], "features that the other process should have switched off"
     with np.load(path) as there, warnings.catch_warnings():
@@ -125,11 +133,18 @@ def here_and_there(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, 
 
 
 KINDS = ["channel", "class", "nature", "truth", "learner"]
-REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRUTHS, ldp_gym.LEARNERS]
+REGISTRIES = [
+    ldp_gym.CHANNELS,
+    ldp_gym.HYPOTHESES,
+    ldp_gym.NATURES,
+    ldp_gym.TRUTHS,
+    ldp_gym.LEARNERS,
+]
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, names in zip(KINDS, REGISTRIES, strict=True) for name in names]
+    ("kind", "name"),
+    [(kind, name) for kind, names in zip(KINDS, REGISTRIES, strict=True) for name in names],
 )
 def test_another_processor_computes_the_same(kind: str, name: str, here_and_there: Any) -> None:
     here, there = here_and_there
@@ -138,7 +153,9 @@ def test_another_processor_computes_the_same(kind: str, name: str, here_and_ther
     assert keys == others != []
     for key in keys:
         tolerance = 0.0 if key.endswith((": labels", ": exact messages")) else TOLERANCE
-        np.testing.assert_allclose(here[key], there[key], rtol=tolerance, atol=tolerance, err_msg=key)
+        np.testing.assert_allclose(
+            here[key], there[key], rtol=tolerance, atol=tolerance, err_msg=key
+        )
 
 
 if __name__ == "__main__":

@@ -22,10 +22,10 @@ known = set(sys.modules)
 import ldp_gym
 print([module for module in "{HEAVY} typer sqlite3".split() if module in sys.modules.keys() - known])
 import ldp_agents
-for part in ("ldp_gym.bench", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl.vec_env"):
+for part in ("ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl.vec_env"):
     assert part not in sys.modules, part
-assert {{"audit", "bench", "testing", "theory", "wrappers"}} <= set(dir(ldp_gym))
-ldp_gym.audit.certify, ldp_gym.bench.run, ldp_gym.testing.check_learner, ldp_gym.theory.capacity
+assert {{"audit", "testing", "theory", "wrappers"}} <= set(dir(ldp_gym))
+ldp_gym.audit.certify, ldp_gym.testing.check_learner, ldp_gym.theory.capacity
 ldp_gym.wrappers.MixtureAction, ldp_agents.rl.load
 """
 
@@ -59,11 +59,10 @@ from ldp_gym.core.errors import MissingExtraError
 named = 0
 for package in (ldp_gym, ldp_agents):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + ".", onerror=lambda name: None):
-        if module.name != "ldp_gym.__main__":
-            try:
-                importlib.import_module(module.name)
-            except MissingExtraError as error:
-                named += "pip install 'ldp-gym[" in str(error)
+        try:
+            importlib.import_module(module.name)
+        except MissingExtraError as error:
+            named += "pip install 'ldp-gym[" in str(error)
 assert named >= 5, named
 assert ldp_gym.evaluate("amortized", {"horizon": 100}, episodes=2).risk > 0
 try:
@@ -77,7 +76,7 @@ TRAIN = """
 import sys
 sys.modules |= dict.fromkeys(["jinja2", "joblib", "pyarrow", "threadpoolctl"])  # what only bench needs
 sys.argv = ["ldp-gym", "train", "amortized", "--help"]
-from ldp_gym.__main__ import main
+from ldp_bench.__main__ import main
 try:
     main()
 except SystemExit:

@@ -57,4 +57,6 @@ def test_links_lead_to_files_so_that_no_server_is_needed(site):
 @pytest.mark.parametrize("name", sorted(page.stem for page in (ROOT / "docs").glob("*.md")))
 def test_tables_are_rendered_and_nothing_is_cut(show, site, name):
     for width in (1280, 400):
-        assert show(site / f"{name}.html", width, READY).execute_script(FAULTS) == [], f"at {width} pixels"
+        assert show(site / f"{name}.html", width, READY).execute_script(FAULTS) == [], (
+            f"at {width} pixels"
+        )

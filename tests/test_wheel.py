@@ -11,11 +11,15 @@ from zipfile import ZipFile
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = {"ldp_gym": ROOT / "ldp_gym", "ldp_agents": ROOT / "agents" / "ldp_agents"}
+PACKAGES = {
+    "ldp_gym": ROOT / "ldp_gym",
+    "ldp_agents": ROOT / "agents" / "ldp_agents",
+    "ldp_bench": ROOT / "benchmarks" / "ldp_bench",
+}
 PLAY = """
 from pathlib import Path
 import gymnasium as gym
-import ldp_agents, ldp_gym
+import ldp_agents, ldp_bench, ldp_gym
 
 for name in ("LDPDist-v0", "LDPDistBox-v0"):
     env = gym.make(name, horizon=20)
@@ -27,7 +31,7 @@ uniform = ldp_gym.evaluate("uniform", rules, episodes=4).kl[:, -1].sum()
 for model in sorted(path.name for path in (Path(ldp_agents.__file__).parent / "rl" / "weights").iterdir()):
     assert ldp_gym.evaluate(model, rules, episodes=4).kl[:, -1].sum() < 0.5 * uniform
     print(model)
-print(ldp_gym.__file__, ldp_agents.__file__)
+print(ldp_gym.__file__, ldp_agents.__file__, ldp_bench.__file__)
 """
 
 
@@ -72,7 +76,9 @@ def test_it_plays_without_the_source(wheel, tmp_path):
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     (site / "dependencies.pth").write_text("\n".join(folders))
     *models, places = run(python, "-I", "-W", "ignore", "-c", PLAY, cwd=tmp_path).splitlines()
-    assert models == sorted(path.name for path in (PACKAGES["ldp_agents"] / "rl" / "weights").iterdir())
+    assert models == sorted(
+        path.name for path in (PACKAGES["ldp_agents"] / "rl" / "weights").iterdir()
+    )
     assert "amortized" in models
     assert places.split() == [str(site / name / "__init__.py") for name in PACKAGES]
     assert any(path.stem == "ldp-gym" for path in scripts.iterdir())

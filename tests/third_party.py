@@ -45,7 +45,12 @@ class Coin(Stepwise):
 class Picky(Stepwise):
     """Plays one game alone, like a policy that was trained for it, and says which."""
 
-    example_rules = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 3, "horizon": 2000}
+    example_rules = {
+        "hypotheses": "dirichlet",
+        "num_hypotheses": 8,
+        "num_labels": 3,
+        "horizon": 2000,
+    }
     track = "uninformed"
 
     def __init__(self, game):

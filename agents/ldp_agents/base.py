@@ -46,7 +46,9 @@ class Learner(ABC):
 
     def __init__(self, game: Game) -> None:
         self.game = require_game(game)
-        self._last: tuple[FloatArray, IntArray] | None = None  # candidates and rounds that act() saw last
+        self._last: tuple[FloatArray, IntArray] | None = (
+            None  # candidates and rounds that act() saw last
+        )
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin an episode in each of a batch of games."""
@@ -54,7 +56,9 @@ class Learner(ABC):
 
     def restart(self, mask: BoolArray) -> None:
         """Begin a new episode in those games of the batch that ``mask`` selects."""
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:  # numbers would be taken for indices
+        if (
+            not isinstance(mask, np.ndarray) or mask.dtype != np.bool_
+        ):  # numbers would be taken for indices
             raise TypeError(f"mask must be a boolean array, one per game, got {mask!r}")
 
     @abstractmethod
@@ -84,7 +88,9 @@ class Learner(ABC):
             last_candidates, last_rounds = self._last
             if not (begins | (rounds == last_rounds)).all():
                 message = np.array(observation["message"])
-                message[begins] = message[~begins][:1]  # a game that begins has none, and forgets this one
+                message[begins] = message[~begins][
+                    :1
+                ]  # a game that begins has none, and forgets this one
                 self.update(last_candidates, message)
             if begins.any():
                 self.restart(begins)
@@ -100,7 +106,9 @@ class Learner(ABC):
 
     def _candidates(self, observation: Mapping[str, Any]) -> FloatArray:
         if "candidates" in observation:
-            return self._check(observation["candidates"]).copy()  # some environments use one buffer for all
+            return self._check(
+                observation["candidates"]
+            ).copy()  # some environments use one buffer for all
         if self.game.hypotheses is None:
             raise ValueError(
                 "the class is redrawn each episode: act() needs the candidates in the observation "
@@ -158,7 +166,9 @@ class MixtureLearner(Learner):
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         super().reset(batch_shape)
         self._state = np.broadcast_to(self._prior, (*batch_shape, self._prior.size)).copy()
-        self._public = self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
+        self._public = (
+            self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
+        )
 
     def restart(self, mask: BoolArray) -> None:
         super().restart(mask)
@@ -179,7 +189,9 @@ class MixtureLearner(Learner):
         self._likelihoods = None
         if self._public is not None:
             self.posterior = self._public.weights
-            self._likelihoods = self.game.channel.log_likelihood(message, candidates, self.posterior)
+            self._likelihoods = self.game.channel.log_likelihood(
+                message, candidates, self.posterior
+            )
             self._public.advance(self._likelihoods)
         self._learn(candidates, message)
 

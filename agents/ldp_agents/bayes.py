@@ -51,7 +51,9 @@ class Bayes(ExponentialWeights):
 
     rate = 1.0
 
-    def __init__(self, game: Game, rate: float | None = None, prior: npt.ArrayLike | None = None) -> None:
+    def __init__(
+        self, game: Game, rate: float | None = None, prior: npt.ArrayLike | None = None
+    ) -> None:
         require_game(game)
         if rate is not None:
             self.rate = validation.positive("rate", rate)
@@ -103,7 +105,9 @@ class Bayes(ExponentialWeights):
         differs = self.rate != 1.0 or type(self)._weigh is not Bayes._weigh
         posterior = self._posterior(totals, -2) if differs else None
         weights = super()._weigh_along(totals)  # which overwrites the totals
-        self._least = np.minimum(self._least, (weights if posterior is None else posterior).min(axis=-1))
+        self._least = np.minimum(
+            self._least, (weights if posterior is None else posterior).min(axis=-1)
+        )
         return weights
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
@@ -137,7 +141,9 @@ class Thompson(SmoothedLearner, Bayes):
     randomized: ClassVar[bool] = True
 
     def reset(
-        self, batch_shape: tuple[int, ...] = (), generators: Sequence[np.random.Generator] | None = None
+        self,
+        batch_shape: tuple[int, ...] = (),
+        generators: Sequence[np.random.Generator] | None = None,
     ) -> None:
         """Begin an episode, with a random generator for each game; new ones when not given."""
         super().reset(batch_shape)

@@ -30,7 +30,9 @@ class CentredEXP3(SmoothedLearner):
         """The channel's loss estimates, with their spread as a last entry."""
         estimates = self._estimates(messages, candidates)
         spread = estimates.var(axis=-1)
-        spread = np.where(spread > _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0])), spread, 0.0)
+        spread = np.where(
+            spread > _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0])), spread, 0.0
+        )
         return np.concatenate([estimates, spread[..., None]], axis=-1)
 
     def _estimates(self, messages: Messages, candidates: FloatArray) -> FloatArray:

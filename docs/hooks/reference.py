@@ -20,8 +20,8 @@ import gymnasium as gym
 
 import ldp_agents
 import ldp_gym
+from ldp_bench.commands.catalogue import headings
 from ldp_gym.channels.base import Channel
-from ldp_gym.cli.catalogue import headings
 from ldp_gym.core.registry import Registry, read_signature
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -54,12 +54,24 @@ def pages() -> Iterator[tuple[str, str, str, str]]:
         module, _, name = path.rpartition(".")
         facts += "\n\n" + "\n".join(_arguments(getattr(importlib.import_module(module), name)))
         shown.add(path)
-        yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path], facts)
+        yield (
+            "Environments",
+            title,
+            f"reference/environments/{_slug(title)}.md",
+            _page(title, [path], facts),
+        )
     for kind, (registry, argument) in REGISTRIES.items():
         makers = {name: registry[name] for name in registry}
-        makers = {name: maker for name, maker in makers.items() if maker.__module__.startswith("ldp_")}
+        makers = {
+            name: maker for name, maker in makers.items() if maker.__module__.startswith("ldp_")
+        }
         others = UNNAMED.get(kind, {})
-        yield kind.capitalize(), kind.capitalize(), f"reference/{kind}/index.md", _index(kind, makers, others)
+        yield (
+            kind.capitalize(),
+            kind.capitalize(),
+            f"reference/{kind}/index.md",
+            _index(kind, makers, others),
+        )
         for name, maker in {**makers, **others}.items():
             path = f"{maker.__module__}.{maker.__qualname__}"
             shown.add(path)
@@ -119,7 +131,9 @@ def _page(title: str, paths: list[str], facts: str = "") -> str:
     blocks = []
     for path in paths:
         options = [f"      {line}" for line in (option, *_order(path)) if line]
-        blocks.append("\n".join([f"\n::: {path}", *(["    options:", *options] if options else []), ""]))
+        blocks.append(
+            "\n".join([f"\n::: {path}", *(["    options:", *options] if options else []), ""])
+        )
     return "\n".join([f"# {title}", "", facts, *blocks])
 
 
@@ -143,7 +157,9 @@ def _names() -> str:
             thing = getattr(package, name)
             if isinstance(thing, Registry):
                 known = ", ".join(f"`{one}`" for one in thing)
-                lines.append(f"| `{package.__name__}.{name}` | every {thing.kind} by its name: {known} |")
+                lines.append(
+                    f"| `{package.__name__}.{name}` | every {thing.kind} by its name: {known} |"
+                )
             else:
                 lines.append(f"| `{package.__name__}.{name}` | {_summary(thing)} |")
         lines.append("")
@@ -167,7 +183,9 @@ def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, t
         lines += ["| name | |", "|---|---|"]
         for name in [*[name for name in names if name in makers], *others]:
             shown = f"`{name}`" if name in makers else name
-            lines.append(f"| [{shown}]({_slug(name)}.md) | {_summary({**makers, **others}[name])} |")
+            lines.append(
+                f"| [{shown}]({_slug(name)}.md) | {_summary({**makers, **others}[name])} |"
+            )
         lines.append("")
     return "\n".join(lines)
 
@@ -197,7 +215,16 @@ def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:
 
 
 # What the game says itself, so that it is no option.
-GAME = {"num_hypotheses", "num_labels", "context_dim", "class_seed", "horizon", "epsilon", "delta", "game"}
+GAME = {
+    "num_hypotheses",
+    "num_labels",
+    "context_dim",
+    "class_seed",
+    "horizon",
+    "epsilon",
+    "delta",
+    "game",
+}
 
 
 def _options(maker: Callable[..., Any], argument: str) -> list[str]:
@@ -219,9 +246,13 @@ def _parameters(parameters: list[inspect.Parameter], documents: list[str]) -> li
     """Lines of a table of parameters: name, default, and what the documents say."""
     said = {}
     for document in documents:
-        for section in griffe.parse_google(griffe.Docstring(inspect.cleandoc(document)), warnings=False):
+        for section in griffe.parse_google(
+            griffe.Docstring(inspect.cleandoc(document)), warnings=False
+        ):
             if section.kind is griffe.DocstringSectionKind.parameters:
-                said.update({item.name: " ".join(item.description.split()) for item in section.value})
+                said.update(
+                    {item.name: " ".join(item.description.split()) for item in section.value}
+                )
     lines = ["| name | default | |", "|---|---|---|"]
     for p in parameters:
         default = "required" if p.default is p.empty else f"`{p.default!r}`"
@@ -255,7 +286,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     code = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
     prose, fences = code.split(markdown), code.findall(markdown)
     linked = [
-        PATH.sub(lambda path: f"<code>{path[1].replace('/', '/<wbr>')}</code>", NAME.sub(_autoref, part))
+        PATH.sub(
+            lambda path: f"<code>{path[1].replace('/', '/<wbr>')}</code>", NAME.sub(_autoref, part)
+        )
         for part in prose
     ]
     return "".join(part + fence for part, fence in zip(linked, [*fences, ""], strict=True))

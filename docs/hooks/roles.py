@@ -24,7 +24,9 @@ class Roles(griffe.Extension):
         if obj.docstring is not None:
             text = ROLE.sub(_link, TABLE.sub(_table, obj.docstring.value))
             text = EXAMPLE.sub(lambda block: f"```pycon\n{block[0].rstrip()}\n```\n", text)
-            obj.docstring.value = re.sub(r"^(\s*)Example:$", r"\1Examples:", text, flags=re.MULTILINE)
+            obj.docstring.value = re.sub(
+                r"^(\s*)Example:$", r"\1Examples:", text, flags=re.MULTILINE
+            )
 
 
 def _table(table: re.Match[str]) -> str:

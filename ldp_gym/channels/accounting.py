@@ -56,7 +56,9 @@ def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> flo
     return log_range(num_hypotheses, horizon) / validation.positive("epsilon", epsilon)
 
 
-def offset(num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None) -> float:
+def offset(
+    num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None
+) -> float:
     """``c'(gamma)``: the noise scale times ``gamma + log K + log T``, eqs. (9) and (13)."""
     noise_scale = validation.positive("noise_scale", noise_scale)
     return noise_scale * (resolved_gamma(gamma, horizon) + log_range(num_hypotheses, horizon))
@@ -92,17 +94,27 @@ def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> 
     low = min(high, 1.0 / (epsilon - 2.0 * math.log1p(-delta)))
     while high > low * (1.0 + 1e-6):
         middle = math.sqrt(low * high)
-        enough = _laplace_delta(np.full(num_coordinates, 1.0 / middle), epsilon, pessimistic=True) <= delta
+        enough = (
+            _laplace_delta(np.full(num_coordinates, 1.0 / middle), epsilon, pessimistic=True)
+            <= delta
+        )
         low, high = (low, middle) if enough else (middle, high)
     return high
 
 
 def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
     """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts`` ``(K,)``."""
-    shifts, epsilon = validation.numbers("shifts", shifts), validation.nonnegative("epsilon", epsilon)
+    shifts, epsilon = (
+        validation.numbers("shifts", shifts),
+        validation.nonnegative("epsilon", epsilon),
+    )
     if shifts.ndim != 1 or not ((shifts >= 0.0) & (shifts < np.inf)).all():  # NaN too
-        raise ValueError(f"shifts must be K nonnegative, finite numbers, got {validation.describe(shifts)}")
-    return DeltaBounds(*(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True)))
+        raise ValueError(
+            f"shifts must be K nonnegative, finite numbers, got {validation.describe(shifts)}"
+        )
+    return DeltaBounds(
+        *(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True))
+    )
 
 
 def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> float:
@@ -135,7 +147,10 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     """
     from scipy.special import log_ndtr
 
-    shift, epsilon = validation.nonnegative("shift", shift), validation.nonnegative("epsilon", epsilon)
+    shift, epsilon = (
+        validation.nonnegative("shift", shift),
+        validation.nonnegative("epsilon", epsilon),
+    )
     if shift == 0.0:
         return 0.0
     gain = log_ndtr(shift / 2.0 - epsilon / shift)

@@ -18,7 +18,15 @@ import numpy as np
 from ldp_gym.channels.base import LEAST_PUBLIC_WEIGHT, AdaptiveChannel, Public
 from ldp_gym.channels.listing import MOST_ORDERED, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, quadratic_losses
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, expectations, masses, mixture
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    expectations,
+    masses,
+    mixture,
+)
 
 _EQUAL_MEANS = 1e-9
 """Differences below this are ties: the last bit depends on the shape of a batch, and must not decide."""
@@ -75,10 +83,18 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """Mask ``(...)`` of divisions into a possible number of groups, none empty, of which one is named."""
         groups = np.sort(messages[..., :-1], axis=-1)
         filled = (groups[..., 0] == 0) & (np.diff(groups, axis=-1) <= 1).all(axis=-1)
-        return filled & np.isin(groups[..., -1] + 1, self.sizes) & (messages[..., -1] <= groups[..., -1])
+        return (
+            filled
+            & np.isin(groups[..., -1] + 1, self.sizes)
+            & (messages[..., -1] <= groups[..., -1])
+        )
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         groups = self._divide(uniforms[..., :-3], posterior)
         liked = masses(candidates, np.asarray(labels))
@@ -112,7 +128,9 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         weights_in_turn = by_game.reshape(-1)[places]
         roots = np.sqrt(weights_in_turn)
         divisions = _assign(weights_in_turn, self.sizes)
-        uncertainties = [self._expected_uncertainty(roots, load, members) for load, members in divisions]
+        uncertainties = [
+            self._expected_uncertainty(roots, load, members) for load, members in divisions
+        ]
         chosen, least = divisions[0][1].argmax(axis=0), uncertainties[0]
         for (_, members), uncertainty in zip(divisions[1:], uncertainties[1:], strict=True):
             better = uncertainty < least - _EQUAL_MEANS
@@ -122,7 +140,9 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         groups.reshape(-1)[places] = chosen
         return groups.T.reshape(weights.shape)
 
-    def _expected_uncertainty(self, roots: FloatArray, load: FloatArray, members: BoolArray) -> FloatArray:
+    def _expected_uncertainty(
+        self, roots: FloatArray, load: FloatArray, members: BoolArray
+    ) -> FloatArray:
         """The expected sum of the square roots of the next posterior, if supports are disjoint, ``(B,)``.
 
         That is ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability ``q_g(k)``
@@ -148,16 +168,22 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """Each group's share of labels' votes, ``(groups, ..., M)``; 1 for the named ``(groups, ..., 1)``."""
         groups = messages[..., :-1]
         count = np.maximum.reduce(groups, axis=-1, keepdims=True) + 1
-        winners = _winners(mixture(self._shares(groups, posterior), candidates), count).astype(np.float64)
+        winners = _winners(mixture(self._shares(groups, posterior), candidates), count).astype(
+            np.float64
+        )
         winners /= np.add.reduce(winners, axis=0)
         named = np.arange(len(winners)).reshape(-1, *[1] * groups.ndim) == messages[..., -1:]
         return winners, named.astype(np.float64)
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: Public
+    ) -> FloatArray:
         """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
         return self._log_right[np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1]
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         return np.add.reduce(winners * named, axis=0)
 
@@ -179,7 +205,9 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         groups, which = np.unique(groups, axis=0, return_inverse=True)
         messages, draws = _name_each(groups)
         with np.errstate(divide="ignore"):
-            log_weights = np.log(np.bincount(which.reshape(-1), _order_chances(turns, weights)))[draws]
+            log_weights = np.log(np.bincount(which.reshape(-1), _order_chances(turns, weights)))[
+                draws
+            ]
         return MessageList(messages, log_weights, draws, complete=True)
 
     @property
@@ -210,7 +238,9 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
     load = np.repeat(load, weights.shape[1], axis=-1)
     members = np.empty((len(weights), *load.shape), dtype=np.bool_)
     for weight, lightest in zip(weights, members, strict=True):
-        first = (load <= np.minimum.reduce(load, axis=1, keepdims=True) * (1.0 + _EQUAL_MEANS)).argmax(axis=1)
+        first = (
+            load <= np.minimum.reduce(load, axis=1, keepdims=True) * (1.0 + _EQUAL_MEANS)
+        ).argmax(axis=1)
         np.equal(numbers, first[:, None], out=lightest)
         load += weight * lightest
     members = members.transpose(1, 2, 0, 3)

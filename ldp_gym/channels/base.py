@@ -11,7 +11,13 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.accounting import DeltaBounds
-from ldp_gym.channels.listing import NUM_DRAWS, MessageList, complete_list, list_space, message_range
+from ldp_gym.channels.listing import (
+    NUM_DRAWS,
+    MessageList,
+    complete_list,
+    list_space,
+    message_range,
+)
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at
 from ldp_gym.core.errors import IncompatibleChannelError
@@ -70,7 +76,13 @@ class Channel(ABC):
     posterior_share: float = 0.0
 
     def __init__(
-        self, num_hypotheses: int, num_labels: int, horizon: int, *, epsilon: float = 1.0, delta: float = 0.0
+        self,
+        num_hypotheses: int,
+        num_labels: int,
+        horizon: int,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
     ) -> None:
         self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         self.num_labels = validation.whole("num_labels (M)", num_labels, least=2)
@@ -81,8 +93,13 @@ class Channel(ABC):
         if self.pure and self.delta != 0.0:
             raise ValueError(f"{name} is a pure channel: it takes delta=0 only, got {self.delta}")
         if not self.pure and self.delta == 0.0:
-            raise ValueError(f"{name} needs delta > 0, got 0: pass delta=1e-5, say, or --rule delta=1e-5")
-        labels, hypotheses = self.most_labels or self.num_labels, self.most_hypotheses or self.num_hypotheses
+            raise ValueError(
+                f"{name} needs delta > 0, got 0: pass delta=1e-5, say, or --rule delta=1e-5"
+            )
+        labels, hypotheses = (
+            self.most_labels or self.num_labels,
+            self.most_hypotheses or self.num_hypotheses,
+        )
         if self.num_labels > labels or self.num_hypotheses > hypotheses:
             raise ValueError(
                 f"{name} takes at most {labels:,} labels and {hypotheses:,} hypotheses, got "
@@ -120,7 +137,11 @@ class Channel(ABC):
 
     @abstractmethod
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         """The messages ``(..., *message_shape)`` of labels ``(...)``, as a function of their uniforms.
 
@@ -132,7 +153,9 @@ class Channel(ABC):
         """
 
     @abstractmethod
-    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         """The normalised log density ``log q(z | y)`` of messages given each label, ``(..., M)``.
 
         Each channel has its own base measure, which its docstring names.
@@ -143,13 +166,17 @@ class Channel(ABC):
     ) -> FloatArray:
         """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``."""
         log_density = self.log_density(messages, candidates, posterior)
-        peak = np.maximum(log_density.max(axis=-1), np.finfo(np.float64).min)  # a message that is never sent
+        peak = np.maximum(
+            log_density.max(axis=-1), np.finfo(np.float64).min
+        )  # a message that is never sent
         density = np.exp(log_density - peak[..., None])
         likelihood = np.einsum("...km,...m->...k", candidates, density)
         with np.errstate(divide="ignore"):  # a hypothesis that rules the message out
             return np.log(likelihood) + peak[..., None]
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         """Agreement of labels with messages, from 0 to 1, ``(..., M)``: a feature for learned agents.
 
         1 for a label that the message names or favours, 0 for another, a share where a private coin decides.
@@ -180,7 +207,9 @@ class Channel(ABC):
         every = (first + np.arange(int(self.message_space.n))).reshape(-1, *[1] * axes)
         density = np.exp(self.log_density(every, candidates[None], posterior))
         laws = np.exp(self.log_likelihood(every, candidates[None], posterior))
-        mean = np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)  # L, as any public law would do
+        mean = np.maximum(
+            density.mean(axis=-1), np.finfo(np.float64).tiny
+        )  # L, as any public law would do
         squares = np.sum(np.square(laws) / mean[..., None], axis=0)
         here = np.log(at(np.moveaxis(mean, 0, -1), np.asarray(messages) - first))
         return squares - 2.0 * np.exp(log_likelihood - here[..., None])
@@ -215,7 +244,9 @@ class Channel(ABC):
         totals: list[float] = []
         for coins in np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins)):
             part = self.messages_given_coins(coins, candidates, posterior)
-            of_a_label = self.log_density(part, candidates, posterior)[:, 0]  # the sum is that of any label
+            of_a_label = self.log_density(part, candidates, posterior)[
+                :, 0
+            ]  # the sum is that of any label
             parts.append(part)
             totals.append(np.logaddexp.reduce(of_a_label))
             if len(parts) >= _FEWEST_DRAWS and sum(part.size for part in parts) > _LARGEST_LIST:
@@ -254,7 +285,9 @@ class Channel(ABC):
             "worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
         )
 
-    def delta_bounds(self, candidates: FloatArray, epsilon: float, posterior: Public = None) -> DeltaBounds:
+    def delta_bounds(
+        self, candidates: FloatArray, epsilon: float, posterior: Public = None
+    ) -> DeltaBounds:
         """Bounds on the least delta of an (eps, delta)-private channel at candidates ``(K, M)``.
 
         By default the two agree: ``max_{y, y'} sum_z weight(z) max(q(z | y) - e^eps q(z | y'), 0)`` over
@@ -266,15 +299,23 @@ class Channel(ABC):
                 f"{type(self).__name__} lists its messages for some draws of its public coins only: no exact "
                 f"delta. Define delta_bounds(), or audit its eps"
             )
-        log_law = self.log_density(listed.messages, candidates, posterior) + listed.log_weights[:, None]
+        log_law = (
+            self.log_density(listed.messages, candidates, posterior) + listed.log_weights[:, None]
+        )
         law, raised = np.exp(log_law), np.exp(np.minimum(log_law + epsilon, 700.0))
         # Label by label: how much of its messages' probability exceeds e^eps times another's.
-        excess = [np.maximum(law[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]
+        excess = [
+            np.maximum(law[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)
+        ]
         delta = min(float(max(excess)), 1.0)
         return DeltaBounds(delta, delta)
 
     def privatize(
-        self, labels: IntArray, candidates: FloatArray, rng: np.random.Generator, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        rng: np.random.Generator,
+        posterior: Public = None,
     ) -> Messages:
         """The messages of labels ``(...)``, with coins from ``rng``; the arguments are checked."""
         rng = validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
@@ -287,7 +328,9 @@ class Channel(ABC):
 
     def check_messages(self, messages: Any) -> Messages:
         """Messages ``(..., *message_shape)`` from a user as an array, checked to be :meth:`possible`."""
-        array = messages if type(messages) is np.ndarray else validation.numbers("message", messages)
+        array = (
+            messages if type(messages) is np.ndarray else validation.numbers("message", messages)
+        )
         shape, (low, high, whole) = self.message_shape, self._message_range
         if array.shape[array.ndim - len(shape) :] != shape:
             raise ValueError(f"a message of {self!r} has shape {shape}, got {array.shape}")
@@ -296,7 +339,9 @@ class Channel(ABC):
         wrong = ~((array >= low) & (array <= high)) | np.isinf(array)  # NaN too
         if wrong.any():
             found = array[wrong].flat[0]
-            raise ValueError(f"a message of {self!r} must be a point of {self.message_space}, got {found}")
+            raise ValueError(
+                f"a message of {self!r} must be a point of {self.message_space}, got {found}"
+            )
         if whole and array.dtype.kind == "f":
             if (array != np.rint(array)).any():
                 raise ValueError(f"a message of {self!r} must be whole numbers, got {messages!r}")
@@ -362,4 +407,6 @@ class AdaptiveChannel(Channel):
 
 def require_channel(channel: object) -> Channel:
     """Check that ``channel`` is a Channel, not its class or its name."""
-    return validation.instance("channel", channel, Channel, "a Channel (made, not its class or name)")
+    return validation.instance(
+        "channel", channel, Channel, "a Channel (made, not its class or name)"
+    )

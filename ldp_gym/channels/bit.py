@@ -16,7 +16,15 @@ import numpy as np
 from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.two_level import EvenChannel, quadratic_losses
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, masses, mixture, per_table
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    masses,
+    mixture,
+    per_table,
+)
 
 TIE = 1e-12
 """Relative size below which a difference counts as 0: rounding must not decide a side, a vote or a set."""
@@ -76,9 +84,16 @@ class BitChannel(EvenChannel):
         return -math.log1p(math.exp(-self.epsilon))
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
-        questions, coin = self._question(uniforms[..., :-1], candidates, posterior), uniforms[..., -1]
+        questions, coin = (
+            self._question(uniforms[..., :-1], candidates, posterior),
+            uniforms[..., -1],
+        )
         contrast = self._contrast(questions, posterior)
         liked = self._terms(masses(candidates, np.asarray(labels))[..., None])
         factors = zip((contrast, np.abs(contrast)), liked, strict=True)
@@ -86,10 +101,14 @@ class BitChannel(EvenChannel):
         yes = np.where(side == 0.5, coin < 0.5, (side > 0.5) == (coin < math.exp(self._log_fit)))
         return np.where(yes[..., None], -questions, questions)
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         """Agreement of labels: 1 if the answer favours it, 0 if not, 1/2 where a private coin answers."""
         # Hypotheses that like the answer are negative in a message, and positive in a contrast.
-        return label_sides(self._contrast(-np.asarray(messages), posterior), *self._terms(candidates))
+        return label_sides(
+            self._contrast(-np.asarray(messages), posterior), *self._terms(candidates)
+        )
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -127,7 +146,9 @@ def _both_answers(questions: FloatArray) -> Messages:
     return np.stack([questions, -questions], axis=-2)
 
 
-def label_sides(contrast: FloatArray, table: FloatArray, sizes: FloatArray | None = None) -> FloatArray:
+def label_sides(
+    contrast: FloatArray, table: FloatArray, sizes: FloatArray | None = None
+) -> FloatArray:
     """Sides of the labels, ``(..., M)``: 1 where ``sum_k c_k f_k[y]`` is positive, 0 negative, 1/2 zero.
 
     Args:
@@ -136,7 +157,9 @@ def label_sides(contrast: FloatArray, table: FloatArray, sizes: FloatArray | Non
             sums to 0, and keep the digits of hypotheses that nearly agree.
         sizes: absolute values of the table; the table itself when not given.
     """
-    return _sides(mixture(contrast, table), mixture(np.abs(contrast), table if sizes is None else sizes))
+    return _sides(
+        mixture(contrast, table), mixture(np.abs(contrast), table if sizes is None else sizes)
+    )
 
 
 @per_table

@@ -85,14 +85,21 @@ class Challenge(AdaptiveChannel, BitChannel):
     """
 
     def __init__(
-        self, *sizes: int, question: str = "one", turns: int = 3, guard: float = 0.25, **options: Any
+        self,
+        *sizes: int,
+        question: str = "one",
+        turns: int = 3,
+        guard: float = 0.25,
+        **options: Any,
     ) -> None:
         super().__init__(*sizes, **options)
         self.question = validation.choice("question", question, ("one", "all"))
         self.turns = validation.whole("turns", turns, least=0)
         self.guard = validation.positive("guard", guard, most=1.0)
         if self.question == "all" and self.turns:
-            raise ValueError(f'the set of question="all" is not turned: pass turns=0, got {self.turns}')
+            raise ValueError(
+                f'the set of question="all" is not turned: pass turns=0, got {self.turns}'
+            )
 
     @property
     def num_public_coins(self) -> int:
@@ -105,11 +112,17 @@ class Challenge(AdaptiveChannel, BitChannel):
         return np.asarray(np.abs(messages).max(axis=-1) == 1.0)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         return super().encode(labels, self._votes(candidates, posterior), uniforms, posterior)
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         return super().agreement(messages, self._votes(candidates, posterior), posterior)
 
     def _votes(self, candidates: FloatArray, posterior: Public) -> FloatArray:
@@ -133,13 +146,17 @@ class Challenge(AdaptiveChannel, BitChannel):
             return votes / np.abs(votes).max(axis=-1, keepdims=True)
         tempered = self._tempered(posterior)
         shape = np.broadcast_shapes(coins.shape[:-1], tempered.shape[:-1])
-        chosen = categorical(np.broadcast_to(tempered, (*shape, self.num_hypotheses)), coins[..., 0])
+        chosen = categorical(
+            np.broadcast_to(tempered, (*shape, self.num_hypotheses)), coins[..., 0]
+        )
         return self._ask(chosen, candidates, posterior)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
         if self.question == "all":
             return None
-        return self._ask(np.arange(self.num_hypotheses), candidates, posterior), self._tempered(posterior)
+        return self._ask(np.arange(self.num_hypotheses), candidates, posterior), self._tempered(
+            posterior
+        )
 
     def _ask(self, chosen: IntArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The contrasts ``(..., K)`` of challenges by the chosen hypotheses ``(...)``."""

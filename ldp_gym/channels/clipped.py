@@ -64,7 +64,9 @@ class ClippedChannel(Channel):
         """Labels and uniforms, broadcast to the leading axes of labels, candidates and uniforms."""
         labels = np.asarray(labels)
         shape = np.broadcast_shapes(labels.shape, uniforms.shape[:-1], candidates.shape[:-2])
-        return np.broadcast_to(labels, shape), np.broadcast_to(uniforms, (*shape, uniforms.shape[-1]))
+        return np.broadcast_to(labels, shape), np.broadcast_to(
+            uniforms, (*shape, uniforms.shape[-1])
+        )
 
     def _one_level(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, cells: Cells
@@ -83,7 +85,9 @@ class ClippedChannel(Channel):
 
     def _levels_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> FloatArray:
         """``log pbar_j[y]`` of the given masses ``f_j[y]``; +inf where h_t never goes."""
-        return np.where(lengths > 0.0, np.log(self.clipping.density(masses, lengths, total)), np.inf)
+        return np.where(
+            lengths > 0.0, np.log(self.clipping.density(masses, lengths, total)), np.inf
+        )
 
     def _kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
@@ -95,7 +99,9 @@ class ClippedChannel(Channel):
         log_kernel -= peak
         return np.exp(log_kernel, out=log_kernel), peak + log_norm[..., None]
 
-    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates.
 
         A label keeps its own kernel with probability 1 - 1/T (0 if it has no cell), else takes the average.
@@ -119,7 +125,10 @@ class ClippedChannel(Channel):
         :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and with probability 1/T h_t replaces
         the label's loss by the average over all cells, which is public.
         """
-        estimates, mixing = self.loss_estimates(messages, candidates, posterior), self.clipping.mixing
+        estimates, mixing = (
+            self.loss_estimates(messages, candidates, posterior),
+            self.clipping.mixing,
+        )
         losses = self.clipping.label_losses(candidates)
         average = np.einsum("...km,...m->...k", losses, self.clipping.cells(candidates).shares)
         return (estimates - mixing * average) / (1.0 - mixing)

@@ -85,7 +85,9 @@ class Clipping:
     def label_losses(self, candidates: FloatArray) -> FloatArray:
         """``-log pbar_k(y)`` of every hypothesis and label, ``(..., K, M)``: the clipped log-loss."""
         cells = self.cells(candidates)
-        return -np.log(self.density(candidates, cells.lengths[..., None, :], cells.total[..., None]))
+        return -np.log(
+            self.density(candidates, cells.lengths[..., None, :], cells.total[..., None])
+        )
 
     @per_table
     def smooth_candidates(self, candidates: FloatArray) -> FloatArray:

@@ -75,7 +75,9 @@ class Split(BitChannel):
     def _contrast(self, questions: FloatArray, posterior: Public) -> FloatArray:
         if self.num_hypotheses == 2 * self._half:
             return questions / self._half
-        members = (self.num_hypotheses + np.einsum("...k->...", questions)[..., None]) / 2.0  # of side A
+        members = (
+            self.num_hypotheses + np.einsum("...k->...", questions)[..., None]
+        ) / 2.0  # of side A
         return questions / np.where(questions > 0.0, members, self.num_hypotheses - members)
 
 
@@ -129,8 +131,12 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
         if self.num_hypotheses > MOST_ORDERED:
             return None
-        orders = all_orders(self.num_hypotheses).astype(np.float64)  # coins that come in every order
-        sides, counts = np.unique(self._question(orders, candidates, posterior), axis=0, return_counts=True)
+        orders = all_orders(self.num_hypotheses).astype(
+            np.float64
+        )  # coins that come in every order
+        sides, counts = np.unique(
+            self._question(orders, candidates, posterior), axis=0, return_counts=True
+        )
         return sides, counts / len(orders)
 
     def _contrast(self, questions: FloatArray, posterior: Public) -> FloatArray:
@@ -166,7 +172,9 @@ class Scheffe(BitChannel):
 
     def possible(self, messages: Messages) -> BoolArray:
         others = self.num_hypotheses - 2
-        return (np.sort(messages, axis=-1) == np.repeat([-1.0, 0.0, 1.0], [1, others, 1])).all(axis=-1)
+        return (np.sort(messages, axis=-1) == np.repeat([-1.0, 0.0, 1.0], [1, others, 1])).all(
+            axis=-1
+        )
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         one = integers(self.num_hypotheses, coins[..., 0])
@@ -184,7 +192,9 @@ class Scheffe(BitChannel):
 
 def two_sided(messages: Messages) -> BoolArray:
     """Mask ``(...)`` of messages that are -1 or +1 everywhere, and not the same everywhere."""
-    return (np.abs(messages) == 1.0).all(axis=-1) & (np.abs(messages.sum(axis=-1)) < messages.shape[-1])
+    return (np.abs(messages) == 1.0).all(axis=-1) & (
+        np.abs(messages.sum(axis=-1)) < messages.shape[-1]
+    )
 
 
 def pair_sides(one: IntArray, other: IntArray, num_hypotheses: int) -> FloatArray:

@@ -18,8 +18,15 @@ from ldp_gym.core.sampling import cumulative, inverse
 
 _FEW_LABELS = 10  # up to this number of labels all sets take part: 1,022 of ten labels
 _STEEPEST = 10.0  # largest eps that masses are optimised for; a larger eps uses the same sets
-_ROUNDS, _STARTS, _KEPT = 5, 10, 200  # of the search: rounds, random covers of a shape, sets handed on
-_BARRIER, _SEARCH_BARRIER = 1e-3, 1e-2  # weights of the barrier, relative to the information's worth
+_ROUNDS, _STARTS, _KEPT = (
+    5,
+    10,
+    200,
+)  # of the search: rounds, random covers of a shape, sets handed on
+_BARRIER, _SEARCH_BARRIER = (
+    1e-3,
+    1e-2,
+)  # weights of the barrier, relative to the information's worth
 _DIGITS = 12  # tables that agree to this number of digits have one design
 
 
@@ -74,9 +81,13 @@ class Designed(TwoLevelChannel):
         """The design for candidates ``(K, M)``."""
         # Where two processors disagree on the last bits of a table, its design is the same.
         table = np.round(candidates, _DIGITS)
-        return _design(table.tobytes(), table.shape, self.epsilon, self.horizon, int(self.message_space.n))
+        return _design(
+            table.tobytes(), table.shape, self.epsilon, self.horizon, int(self.message_space.n)
+        )
 
-    def _designs(self, candidates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    def _designs(
+        self, candidates: FloatArray
+    ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """Index of each table of candidates ``(...)``; the distinct tables, their sets and their masses."""
         tables = candidates.reshape(-1, *candidates.shape[-2:])
         # A sum with random weights tells tables apart, without comparing all with all.
@@ -84,21 +95,32 @@ class Designed(TwoLevelChannel):
         marks = np.round(np.einsum("nkm,km->n", tables, weights), _DIGITS - 3)
         _, first, which = np.unique(marks, return_index=True, return_inverse=True)
         designs = [self.design(table) for table in tables[first]]
-        sets, masses = np.stack([made.sets for made in designs]), np.stack([made.masses for made in designs])
+        sets, masses = (
+            np.stack([made.sets for made in designs]),
+            np.stack([made.masses for made in designs]),
+        )
         return which.reshape(candidates.shape[:-2]), tables[first], sets, masses
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         which, _, sets, masses = self._designs(candidates)
         laws = np.exp(log_mixture(sets, np.log(masses)[..., None], self.epsilon))
         return inverse(cumulative(laws.swapaxes(1, 2))[which, labels], uniforms[..., 0])
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         which, _, sets, _ = self._designs(candidates)
         return sets[which, np.asarray(messages)]
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: Public
+    ) -> FloatArray:
         which, _, _, masses = self._designs(candidates)
         return np.log(masses[which, np.asarray(messages)])[..., None]
 
@@ -106,8 +128,12 @@ class Designed(TwoLevelChannel):
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         which, tables, sets, masses = self._designs(candidates)
-        squares = np.einsum("tn,tnk->tk", masses, np.einsum("tnm,tkm->tnk", sets, tables) ** 2)[which]
-        return quadratic_losses(self._chances(messages, candidates, posterior), squares, self.epsilon)
+        squares = np.einsum("tn,tnk->tk", masses, np.einsum("tnm,tkm->tnk", sets, tables) ** 2)[
+            which
+        ]
+        return quadratic_losses(
+            self._chances(messages, candidates, posterior), squares, self.epsilon
+        )
 
 
 @lru_cache(maxsize=128)
@@ -144,7 +170,9 @@ class _Problem:
 
     def laws(self, sets: FloatArray) -> FloatArray:
         """``P_k``: probability of sets ``(..., M)`` from each hypothesis, over their masses, ``(..., K)``."""
-        return np.maximum(self.low + (1.0 - self.low) * np.einsum("...m,km->...k", sets, self.table), 1e-300)
+        return np.maximum(
+            self.low + (1.0 - self.low) * np.einsum("...m,km->...k", sets, self.table), 1e-300
+        )
 
     def information(self, sets: FloatArray) -> FloatArray:
         """``P_i log(P_i / P_j) - P_i + P_j``, ``(pairs, n)``: what a unit of mass on sets adds to D_ij."""
@@ -181,7 +209,9 @@ class _Problem:
             # By relative masses: the Lagrangian's slope; the Hessian is diagonal but for a row per pair.
             slope = (duals @ covers - (prices / now**2) @ told) * masses - pull
             rows = np.concatenate([told, covers]) * masses
-            system = (rows / pull) @ rows.T + np.diag(np.append(now**3 / (2.0 * prices), np.zeros(labels)))
+            system = (rows / pull) @ rows.T + np.diag(
+                np.append(now**3 / (2.0 * prices), np.zeros(labels))
+            )
             right = -(rows / pull) @ slope - np.append(np.zeros(len(told)), missing)
             norm = 1.0 / np.sqrt(np.diag(system))
             found = norm * np.linalg.solve(system * norm[:, None] * norm, norm * right)
@@ -205,12 +235,18 @@ class _Problem:
             return _tidy(np.indices([2] * labels).reshape(labels, -1).T.astype(np.float64))
         rng, slopes = np.random.default_rng(0), np.zeros((len(self.table), len(self.table)))
         pool, worth = np.eye(labels), self.prices
-        each = min(1.0 / max(best_share(epsilon), 1e-9), 64.0)  # sets at capacity have this share of labels
-        shapes = {(round(w * each), w) for w in (1, 2, 3)} | {(math.floor(each) + i, 1) for i in range(3)}
+        each = min(
+            1.0 / max(best_share(epsilon), 1e-9), 64.0
+        )  # sets at capacity have this share of labels
+        shapes = {(round(w * each), w) for w in (1, 2, 3)} | {
+            (math.floor(each) + i, 1) for i in range(3)
+        }
         liked = self.table / np.maximum(self.table.sum(axis=0), 1e-300)
         for _ in range(_ROUNDS):
             slopes[self.pairs] = worth / worth.sum()
-            for size, times in sorted(shape for shape in shapes | {(2, 1)} if shape[1] < shape[0] <= 64):
+            for size, times in sorted(
+                shape for shape in shapes | {(2, 1)} if shape[1] < shape[0] <= 64
+            ):
                 drawn = rng.standard_normal((_STARTS, size, len(liked)))
                 covers = _join(np.einsum("sgk,km->sgm", drawn, liked), times)
                 for _ in range(20):

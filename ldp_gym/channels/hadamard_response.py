@@ -58,7 +58,11 @@ class HadamardResponse(EvenChannel, LabelChannel):
         return gym.spaces.Discrete(self.order)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         rows = np.asarray(labels) + 1
         columns = integers(self.order, uniforms[..., 0])
@@ -67,7 +71,9 @@ class HadamardResponse(EvenChannel, LabelChannel):
         # A bit that the row has turns a column of one kind into one of the other, one to one.
         return np.where(says_yes == wanted, columns, columns ^ (rows & -rows))
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         columns, rows = np.asarray(messages)[..., None], np.arange(1, self.num_labels + 1)
         return (np.bitwise_count(columns & rows) % 2 == 0).astype(np.float64)
 

@@ -22,7 +22,14 @@ import numpy as np
 from ldp_gym.channels.base import Public
 from ldp_gym.channels.bit import BitChannel, differences, label_sides
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, at, sums_in_order, uniform_distribution
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    at,
+    sums_in_order,
+    uniform_distribution,
+)
 from ldp_gym.core.sampling import normal
 
 _LEWIS_STEPS = 8
@@ -123,7 +130,10 @@ class HalfSpace(BitChannel):
 
 
 def turn_contrast(
-    contrast: FloatArray, candidates: FloatArray, terms: tuple[FloatArray, FloatArray], weights: FloatArray
+    contrast: FloatArray,
+    candidates: FloatArray,
+    terms: tuple[FloatArray, FloatArray],
+    weights: FloatArray,
 ) -> FloatArray:
     """Contrasts whose answers differ more between hypotheses of the given weights ``(..., K)``.
 
@@ -144,7 +154,9 @@ def turn_contrast(
         [1.0, -0.42, -0.58]
     """
     answers = sums_in_order(candidates * label_sides(contrast, *terms)[..., None, :])[..., 0]
-    reference = np.broadcast_to(weights.argmax(axis=-1), answers.shape[:-1])  # the likeliest hypothesis
+    reference = np.broadcast_to(
+        weights.argmax(axis=-1), answers.shape[:-1]
+    )  # the likeliest hypothesis
     answers -= at(answers, reference)[..., None]  # small differences keep their digits
     turned = weights * (answers - sums_in_order(weights * answers))
     largest = np.abs(turned).max(axis=-1, keepdims=True)
@@ -185,7 +197,9 @@ def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray)
 def _lewis_factor(tables: FloatArray) -> LewisFactor:
     """Basis and Lewis weights' geometry of tables ``(B, K, M)``, chunk by chunk."""
     at_once = max(1, _NUMBERS_AT_ONCE // tables[0].size)
-    parts = [_factor_chunk(tables[start : start + at_once]) for start in range(0, len(tables), at_once)]
+    parts = [
+        _factor_chunk(tables[start : start + at_once]) for start in range(0, len(tables), at_once)
+    ]
     return LewisFactor(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
 
@@ -205,7 +219,9 @@ def _factor_chunk(tables: FloatArray) -> LewisFactor:
         used = basis < len(points)
         points = np.take_along_axis(points, np.where(used, basis, 0)[:, None], axis=0)
         rest = start[:, other]
-        for _ in range(1 + _LEWIS_STEPS):  # they start far from the fixed point: twice as many steps
+        for _ in range(
+            1 + _LEWIS_STEPS
+        ):  # they start far from the fixed point: twice as many steps
             rest = _triangular(points[..., other], rest, used[:, other])[2]
         weights[:, other] = rest
     for _ in range(_LEWIS_STEPS):

@@ -41,7 +41,9 @@ def complete_list(messages: Messages, log_weights: FloatArray | None = None) -> 
     """A list of all messages; each stands for itself when no weights are given."""
     if log_weights is None:
         log_weights = np.zeros(len(messages))
-    return MessageList(messages, log_weights, np.zeros(len(messages), dtype=np.int64), complete=True)
+    return MessageList(
+        messages, log_weights, np.zeros(len(messages), dtype=np.int64), complete=True
+    )
 
 
 def message_range(space: gym.Space[Any]) -> tuple[Any, Any, bool]:
@@ -64,7 +66,9 @@ def list_space(space: gym.Space[Any]) -> Messages | None:
         return None
     start = np.broadcast_to(np.asarray(low, dtype=np.int64), space.shape or ())
     sizes = np.asarray(high, dtype=np.int64) - start + 1
-    strides = np.cumprod(np.append(1, sizes.reshape(-1)[:0:-1]))[::-1][: sizes.size].reshape(sizes.shape)
+    strides = np.cumprod(np.append(1, sizes.reshape(-1)[:0:-1]))[::-1][: sizes.size].reshape(
+        sizes.shape
+    )
     numbers = np.arange(int(sizes.prod())).reshape(-1, *[1] * sizes.ndim)
     return (numbers // strides % sizes + start).astype(space.dtype)
 

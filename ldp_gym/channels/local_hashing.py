@@ -72,7 +72,9 @@ class LocalHashing(EvenChannel, LabelChannel):
 
         The hash makes two labels two different numbers below p, each pair equally often.
         """
-        sizes = [(self.prime - 1 - bucket) // self.num_buckets + 1 for bucket in range(self.num_buckets)]
+        sizes = [
+            (self.prime - 1 - bucket) // self.num_buckets + 1 for bucket in range(self.num_buckets)
+        ]
         return sum(size * (size - 1) for size in sizes) / (self.prime * (self.prime - 1))
 
     @property
@@ -85,15 +87,24 @@ class LocalHashing(EvenChannel, LabelChannel):
         return ((messages[..., 0] + 1) * labels + messages[..., 1]) % self.prime % self.num_buckets
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
-        first, second = integers(self.prime - 1, uniforms[..., 0]), integers(self.prime, uniforms[..., 1])
+        first, second = (
+            integers(self.prime - 1, uniforms[..., 0]),
+            integers(self.prime, uniforms[..., 1]),
+        )
         right = self._buckets(np.stack([first, second], axis=-1), np.asarray(labels))
         other = (right + 1 + integers(self.num_buckets - 1, uniforms[..., 3])) % self.num_buckets
         named = np.where(uniforms[..., 2] < math.exp(self._log_fit), right, other)
         return np.stack(np.broadcast_arrays(first, second, named), axis=-1)
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         messages = np.asarray(messages)
         buckets = self._buckets(messages[..., None, :], np.arange(self.num_labels))
         return (buckets == messages[..., 2:]).astype(np.float64)
@@ -105,7 +116,9 @@ class LocalHashing(EvenChannel, LabelChannel):
         chances = self._chances(messages, candidates, posterior)
         squares = np.zeros(chances.shape)
         for bucket in range(self.num_buckets):
-            named = np.concatenate([messages[..., :2], np.full_like(messages[..., 2:], bucket)], axis=-1)
+            named = np.concatenate(
+                [messages[..., :2], np.full_like(messages[..., 2:], bucket)], axis=-1
+            )
             squares += np.square(self._chances(named, candidates, posterior))
         return quadratic_losses(chances, math.exp(self._log_fit) * squares, self.epsilon)
 

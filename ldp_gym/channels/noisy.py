@@ -113,7 +113,9 @@ class NoisyChannel(ClippedChannel):
         self._scale = np.full(self.num_hypotheses, scale)
         self._flat_scale = min(1.0, self._paper_scale())
         if not 0.0 < 1.0 / (self.log_kt + 2.0 * self._reach * scale) < np.inf:
-            raise ValueError(f"{self!r} would need noise beyond the floats, of scale {scale}: raise epsilon")
+            raise ValueError(
+                f"{self!r} would need noise beyond the floats, of scale {scale}: raise epsilon"
+            )
 
     @abstractmethod
     def _unit_scale(self) -> float:
@@ -124,7 +126,9 @@ class NoisyChannel(ClippedChannel):
         return self._unit_scale() * self.log_kt
 
     @abstractmethod
-    def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
+    def distances(
+        self, messages: Messages, candidates: FloatArray, cells: Cells
+    ) -> Iterator[FloatArray]:
         """Distances of the levels of all labels above revealed values, in noise scales, ``(J, ..., M)``.
 
         The coordinates that a message reveals come in order, J at a time; +inf where h_t never goes.
@@ -143,7 +147,9 @@ class NoisyChannel(ClippedChannel):
         offset = self._reach * scale.max(axis=-1)
         return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
 
-    def to_loss(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
+    def to_loss(
+        self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray
+    ) -> FloatArray:
         """The loss that a noisy log-likelihood turns into, Section 4, eq. (8)."""
         return mark_revealed(-slope * (log_likelihood + (np.log(self.num_labels) - offset)))
 
@@ -186,15 +192,23 @@ class LaplaceSingle(NoisyChannel):
         return 1.0 / self.epsilon
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
         noisy = level + at(noise.scale, coordinate) * self.law.draw(uniforms[..., 3])
-        return one_hot(self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
+        return one_hot(
+            self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses
+        )
 
-    def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
+    def distances(
+        self, messages: Messages, candidates: FloatArray, cells: Cells
+    ) -> Iterator[FloatArray]:
         yield self._read(messages, candidates, cells)[0][None]
 
     def _read(
@@ -209,7 +223,9 @@ class LaplaceSingle(NoisyChannel):
             levels = table.T[coordinate] if table.flags.f_contiguous else masses(table, coordinate)
         else:
             masses_of_coordinate = at(candidates, coordinate, slice(None))
-            levels = self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
+            levels = (
+                self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
+            )
         return levels - revealed[..., None], scale * noise.slope
 
     @per_table
@@ -262,7 +278,11 @@ class VectorChannel(NoisyChannel):
         return 2 + self.num_hypotheses
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         labels, uniforms = self._align(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
@@ -273,9 +293,13 @@ class VectorChannel(NoisyChannel):
         noisy = np.log(density) + noise.scale * self.law.draw(uniforms[..., 2:])
         return self.to_loss(noisy, noise.offset[..., None], noise.slope[..., None])
 
-    def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
+    def distances(
+        self, messages: Messages, candidates: FloatArray, cells: Cells
+    ) -> Iterator[FloatArray]:
         noise = self.noise(candidates, cells)
-        revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None]) / noise.scale
+        revealed = (
+            self.from_loss(messages, noise.offset[..., None], noise.slope[..., None]) / noise.scale
+        )
         levels = self._levels(candidates, cells) / noise.scale[..., None]
         shape = (*np.broadcast_shapes(levels.shape[:-2], revealed.shape[:-1]), self.num_labels)
         for start in range(0, self.num_hypotheses, step := max(1, _CHUNK // math.prod(shape))):
@@ -288,7 +312,10 @@ class VectorChannel(NoisyChannel):
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        kernel, noise = np.zeros((*messages.shape[:-1], self.num_labels)), self.noise(candidates, cells)
+        kernel, noise = (
+            np.zeros((*messages.shape[:-1], self.num_labels)),
+            self.noise(candidates, cells),
+        )
         for distances in self.distances(messages, candidates, cells):
             for log_kernel in self.law.log_kernel(distances):
                 kernel += log_kernel
@@ -306,7 +333,9 @@ class VectorChannel(NoisyChannel):
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
         """The least delta of the noise when coordinates move by ``shifts`` ``(K,)``, in their scales."""
 
-    def delta_bounds(self, candidates: FloatArray, epsilon: float, posterior: Public = None) -> DeltaBounds:
+    def delta_bounds(
+        self, candidates: FloatArray, epsilon: float, posterior: Public = None
+    ) -> DeltaBounds:
         """Bounds on the least delta, from the noise's own accounting.
 
         Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below:
@@ -358,7 +387,9 @@ class LaplaceVector(VectorChannel):
         return accounting.laplace_vector_scale(self.num_hypotheses, self.epsilon, self.delta)
 
     def _paper_scale(self) -> float:
-        return accounting.vector_noise_scale(self.num_hypotheses, self.horizon, self.epsilon, self.delta)
+        return accounting.vector_noise_scale(
+            self.num_hypotheses, self.horizon, self.epsilon, self.delta
+        )
 
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
         return accounting.laplace_delta(shifts, epsilon)

@@ -20,7 +20,16 @@ from ldp_gym.channels.clipped import (
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.listing import MessageList, complete_list
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, has_zero, one_hot, per_table
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    at,
+    has_zero,
+    one_hot,
+    per_table,
+)
 from ldp_gym.core.sampling import integers
 
 _Scales = tuple[FloatArray, FloatArray, FloatArray]
@@ -88,7 +97,11 @@ class OneBit(ClippedChannel):
         return 3 + self._num_coins
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         cells = self.clipping.cells(candidates)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
@@ -123,13 +136,21 @@ class OneBit(ClippedChannel):
         coordinate = revealed_coordinate(messages)
         if candidates.ndim == 2 and coordinate.size > len(candidates):  # one table for many rounds
             scales = self._scales(candidates, cells)
-            centre, half, values = (part[coordinate] for part in (*scales[:2], _label_values(*scales)))
+            centre, half, values = (
+                part[coordinate] for part in (*scales[:2], _label_values(*scales))
+            )
         else:
             scales = self._scales_at(coordinate, candidates, cells)
             centre, half, values = (*scales[:2], _label_values(*scales))
-        return _to_unit_range(-at(messages, coordinate), centre, half)[..., None], values, half[..., None]
+        return (
+            _to_unit_range(-at(messages, coordinate), centre, half)[..., None],
+            values,
+            half[..., None],
+        )
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         """Agreement of the report with each label ``h_t(y)``."""
         cells = self.clipping.cells(candidates)
         reports, values, half = self._read(messages, candidates, cells)
@@ -161,9 +182,14 @@ class OneBit(ClippedChannel):
         scales, reached = self._scales(candidates, cells), cells.lengths > 0.0
         messages, weights = [], []
         for j, (centre, half, density) in enumerate(zip(*scales, strict=True)):
-            reports, lengths = np.zeros(1), np.ones(1)  # where there is no range, there is one report
+            reports, lengths = (
+                np.zeros(1),
+                np.ones(1),
+            )  # where there is no range, there is one report
             if half > 0.0:
-                reports, lengths = self.pieces(np.unique(_values(np.log(density[reached]), centre, half)))
+                reports, lengths = self.pieces(
+                    np.unique(_values(np.log(density[reached]), centre, half))
+                )
             messages.append(self._reveal(centre + half * reports, np.full(len(reports), j)))
             weights.append(lengths)
         return complete_list(np.concatenate(messages), np.log(np.concatenate(weights)))
@@ -228,7 +254,9 @@ class Hybrid(OneBit):
         outside = where * (self._reach + 1.0) - self._reach  # the rest of [-C', C'], closed up
         outside = outside + np.where(outside >= low, high - low, 0.0)
         point = np.where(inside, low + where * (high - low), outside)
-        return np.where(coins[..., 0] < self._share, point, super().randomize(values, coins[..., 2:]))
+        return np.where(
+            coins[..., 0] < self._share, point, super().randomize(values, coins[..., 2:])
+        )
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         low, high = self._interval(values)
@@ -248,7 +276,9 @@ class Hybrid(OneBit):
         inside = ((low <= reports) & (reports <= high)).astype(np.float64)
         return np.where(self._is_bit(reports), super().report_agreement(reports, values), inside)
 
-    messages_given_coins = ClippedChannel.messages_given_coins  # the reports are a continuum: an error
+    messages_given_coins = (
+        ClippedChannel.messages_given_coins
+    )  # the reports are a continuum: an error
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both bits, and a point between any two ends of intervals: the density is constant there."""

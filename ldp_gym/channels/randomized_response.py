@@ -56,12 +56,18 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         return gym.spaces.Discrete(self.num_labels)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         others = (labels + 1 + integers(self.num_labels - 1, uniforms[..., 1])) % self.num_labels
         return np.where(uniforms[..., 0] < math.exp(self._log_fit), labels, others)
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         return (np.asarray(messages)[..., None] == np.arange(self.num_labels)).astype(np.float64)
 
     def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:

@@ -62,7 +62,9 @@ class SubsetChannel(EvenChannel):
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
         """Sets ``(..., N)`` as zeros and ones: the w least uniforms, the user's name put first or last."""
         own = np.where(uniforms[..., 0] < self.holding, -1.0, 2.0)
-        order = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
+        order = np.where(
+            np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:]
+        )
         last = np.partition(order, self.size - 1, axis=-1)[..., self.size - 1, None]
         return (order <= last).astype(np.float64)
 
@@ -85,7 +87,11 @@ class SubsetChannel(EvenChannel):
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All sets of w names, if they are few; else windows on random circles of names."""
         sets = all_subsets(self.num_names, self.size)
-        return self._list_some(candidates, posterior) if sets is None else complete_list(self._write(sets))
+        return (
+            self._list_some(candidates, posterior)
+            if sets is None
+            else complete_list(self._write(sets))
+        )
 
 
 def log_binomial(n: int, k: int) -> float:
@@ -100,7 +106,12 @@ def log_binomial(n: int, k: int) -> float:
 def _stirling_rest(n: int) -> float:
     """``log n! - (n + 1/2) log n + n - log(2 pi) / 2``, the rest of Stirling's formula."""
     if n < 16:
-        return math.log(math.factorial(n)) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
+        return (
+            math.log(math.factorial(n))
+            - (n + 0.5) * math.log(n)
+            + n
+            - 0.5 * math.log(2.0 * math.pi)
+        )
     square = 1.0 / (n * n)
     return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / n
 
@@ -137,11 +148,17 @@ class SubsetSelection(SubsetChannel, LabelChannel):
         return messages.astype(np.float64)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         return self._write(self._draw(np.asarray(labels), uniforms))
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         return self._read(messages)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
@@ -193,17 +210,25 @@ class UnaryEncoding(LabelChannel):
         return -math.log1p(math.exp(-self.epsilon))
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         own = np.arange(self.num_labels) == np.asarray(labels)[..., None]
         return (uniforms < np.where(own, *self.agreement_rates)).astype(np.int8)
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: Public
+    ) -> FloatArray:
         """The log probability of messages from a label whose bit is 1, ``(..., 1)``."""
         others = messages.sum(axis=-1, keepdims=True, dtype=np.float64) - 1.0
         return math.log(0.5) + (self.num_labels - 1) * self._log_zero - others * self.epsilon
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         return messages.astype(np.float64)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
@@ -220,6 +245,8 @@ class UnaryEncoding(LabelChannel):
     ) -> Messages:
         """Windows of labels on a random circle, as in subset selection."""
         bits, coins = np.split(coins, 2)
-        size = np.count_nonzero(bits < np.where(np.arange(self.num_labels) == 0, *self.agreement_rates))
+        size = np.count_nonzero(
+            bits < np.where(np.arange(self.num_labels) == 0, *self.agreement_rates)
+        )
         windows = draw_windows(coins, np.array(size)).astype(np.int8)
         return windows if 0 < size < self.num_labels else windows[:1]

@@ -21,18 +21,24 @@ class TwoLevelChannel(Channel):
     """
 
     @abstractmethod
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         """The chance that messages fit each label, ``(..., M)``: 0 or 1, unless a private coin decides."""
 
     @abstractmethod
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray | float:
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: Public
+    ) -> FloatArray | float:
         """``log L(z)``, ``(..., 1)``, or a number where it is the same for all messages."""
 
     def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The chance ``c_k(z)`` that messages fit a label of each hypothesis, ``(..., K)``."""
         return expectations(candidates, self.agreement(messages, candidates, posterior))
 
-    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         agreement = self.agreement(messages, candidates, posterior)
         return log_mixture(agreement, self._log_fits(messages, candidates, posterior), self.epsilon)
 

@@ -119,12 +119,18 @@ class Vote(SubsetChannel):
         return (messages < 0.0).astype(np.float64)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         chosen = cast_votes(candidates, np.asarray(labels), uniforms[..., -1])
         return self._write(self._draw(chosen, uniforms[..., :-1]))
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         return mixture(self._read(messages), votes(candidates))
 
     def loss_estimates(
@@ -209,7 +215,11 @@ class Wheel(TwoLevelChannel):
         return _on_grid(places)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         stretches = self._stretches(candidates)
         places = self._places(uniforms[..., :-3], stretches)
@@ -220,11 +230,15 @@ class Wheel(TwoLevelChannel):
         start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -2]
         return _behind(places, _on_grid(start)[..., None])
 
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         arc, _ = self._arc(self._stretches(candidates))
         return mixture((messages <= arc).astype(np.float64), votes(candidates))
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: Public
+    ) -> FloatArray:
         return self._arc(self._stretches(candidates))[1]
 
     def log_likelihood(
@@ -245,7 +259,9 @@ class Wheel(TwoLevelChannel):
         # How many of the starts make an arc cover both of two hypotheses, (..., J, J).
         both = np.maximum(arc[..., None] - np.minimum(apart, 1.0 - apart), 0.0)
         squares = np.exp(log_density) * np.einsum("...kj,...kj->...k", laws, laws @ both)
-        return quadratic_losses(self._chances(messages, candidates, posterior), squares, self.epsilon)
+        return quadratic_losses(
+            self._chances(messages, candidates, posterior), squares, self.epsilon
+        )
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """For all orders, or random ones, an arc per interval of starts that cover the same hypotheses."""
@@ -256,13 +272,17 @@ class Wheel(TwoLevelChannel):
         else:
             coins = np.random.default_rng(0).random((NUM_DRAWS, num_hypotheses))
         places = self._places(coins, stretches)
-        ends = np.sort(np.concatenate([places, places - self._arc(stretches)[0]], axis=-1) % 1.0, axis=-1)
+        ends = np.sort(
+            np.concatenate([places, places - self._arc(stretches)[0]], axis=-1) % 1.0, axis=-1
+        )
         ends = np.concatenate([ends, ends[:, :1] + 1.0], axis=-1)
         messages = _behind(places[:, None], (ends[:, 1:, None] + ends[:, :-1, None]) / 2.0)
         with np.errstate(divide="ignore"):
             log_weights = np.log(np.diff(ends, axis=-1) / len(places))
         draws = np.repeat(np.arange(len(places)), 2 * num_hypotheses)
-        return MessageList(messages.reshape(-1, num_hypotheses), log_weights.reshape(-1), draws, complete)
+        return MessageList(
+            messages.reshape(-1, num_hypotheses), log_weights.reshape(-1), draws, complete
+        )
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """An arc around each hypothesis: a density takes two values, so any ratio is eps or 0."""

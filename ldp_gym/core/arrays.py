@@ -50,12 +50,16 @@ def per_table(work: Callable[..., Result]) -> Callable[..., Result]:
     @wraps(work)
     def look_up(*arguments: Any) -> Result:
         table = next(argument for argument in arguments if isinstance(argument, np.ndarray))
-        owner = table.base if isinstance(table.base, np.ndarray) else table  # a view's owner may change it
+        owner = (
+            table.base if isinstance(table.base, np.ndarray) else table
+        )  # a view's owner may change it
         if table.ndim != 2 or table.flags.writeable or owner.flags.writeable:
             return work(*arguments)
         found = kept.get(key := tuple(map(id, arguments)))
         if found is None:
-            others = [argument for argument in arguments if argument is not table]  # their ids stay theirs
+            others = [
+                argument for argument in arguments if argument is not table
+            ]  # their ids stay theirs
             found = work(*arguments), others, ref(table, lambda _: kept.clear())
             kept.clear()
             kept[key] = found
@@ -195,8 +199,12 @@ def softmax(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = No
     return weights
 
 
-def relative_weights(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:
+def relative_weights(
+    log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None
+) -> FloatArray:
     """Weights ``(..., K)`` from log weights, scaled so that the largest is 1."""
-    relative = np.subtract(log_weights, np.maximum.reduce(log_weights, axis=axis, keepdims=True), out=out)
+    relative = np.subtract(
+        log_weights, np.maximum.reduce(log_weights, axis=axis, keepdims=True), out=out
+    )
     np.copyto(relative, -np.inf, where=relative < _VANISHES)
     return np.exp(relative, out=relative)

@@ -24,7 +24,9 @@ def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> 
     if negentropy_p is None:
         negentropy_p = negentropy(p)
     if has_zero(q):
-        with np.errstate(divide="ignore"):  # a label that q misses costs inf; one that p misses too, nothing
+        with np.errstate(
+            divide="ignore"
+        ):  # a label that q misses costs inf; one that p misses too, nothing
             log_q = np.where(p > 0.0, np.log(q), 0.0)
     else:
         log_q = np.log(q)
@@ -52,9 +54,13 @@ def negentropy(p: FloatArray) -> FloatArray:
     return inner(p, np.log(np.where(p > 0.0, p, 1.0) if has_zero(p) else p))
 
 
-def mixture_loss(weights: FloatArray, candidates: FloatArray, negentropies: FloatArray) -> FloatArray:
+def mixture_loss(
+    weights: FloatArray, candidates: FloatArray, negentropies: FloatArray
+) -> FloatArray:
     """Expected loss ``sum_k w_k KL(f_k, sum_j w_j f_j)`` of posterior means, from the negentropies of f_k."""
-    return np.einsum("...k,...k->...", weights, negentropies) - negentropy(mixture(weights, candidates))
+    return np.einsum("...k,...k->...", weights, negentropies) - negentropy(
+        mixture(weights, candidates)
+    )
 
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:

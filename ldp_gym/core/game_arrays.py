@@ -24,7 +24,10 @@ _LARGEST_CONTEXT, _SUM_ROUNDING = 1e100, 1e-12
 
 
 def distributions(
-    values: npt.ArrayLike, name: _Name = "hypothesis", argument: str = "probabilities", place: str = "label"
+    values: npt.ArrayLike,
+    name: _Name = "hypothesis",
+    argument: str = "probabilities",
+    place: str = "label",
 ) -> FloatArray:
     """``values`` as distributions ``(..., M)``, normalised to the last bit.
 
@@ -32,11 +35,15 @@ def distributions(
     """
     table, total = _rows(values, argument, name, place)
     normalised: FloatArray = table / total[..., None]
-    normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
+    normalised[normalised < np.finfo(np.float64).tiny] = (
+        0.0  # too small for its reciprocal to be a float
+    )
     return normalised
 
 
-def checked_table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis") -> FloatArray:
+def checked_table(
+    values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis"
+) -> FloatArray:
     """Table ``(K, M)`` of distributions, normalised to the last bit."""
     rows = distributions(values, name, argument)
     if rows.ndim != 2:
@@ -48,7 +55,9 @@ def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> 
     """``values`` as one distribution of the given length, read-only."""
     found = numbers(name, values)
     if found.shape != (length,):
-        raise ValueError(f"{name} must be {length} probabilities that sum to one, got shape {found.shape}")
+        raise ValueError(
+            f"{name} must be {length} probabilities that sum to one, got shape {found.shape}"
+        )
     normalised: FloatArray = distributions(found, name, place=place)
     normalised.flags.writeable = False
     return normalised
@@ -70,7 +79,9 @@ def labels(values: object, num_labels: int) -> IntArray:
     """Users' labels ``(...)`` as indices ``0..M-1``."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"labels must be whole numbers in 0..{num_labels - 1}, got {describe(values)}")
+        raise TypeError(
+            f"labels must be whole numbers in 0..{num_labels - 1}, got {describe(values)}"
+        )
     wrong = (array < 0) | (array >= num_labels)
     if wrong.any():
         raise ValueError(f"labels must lie in 0..{num_labels - 1}, got {array[wrong][0]}")
@@ -116,7 +127,9 @@ def posteriors(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
     """Posterior ``(..., K)``, checked and left as it is."""
     weights, _ = _rows(values, "posterior", "posterior", "hypothesis")
     if weights.shape[-1] != num_hypotheses:
-        raise ValueError(f"a posterior has shape (..., K) with K = {num_hypotheses}, got {weights.shape}")
+        raise ValueError(
+            f"a posterior has shape (..., K) with K = {num_hypotheses}, got {weights.shape}"
+        )
     return weights
 
 
@@ -124,7 +137,9 @@ def one_posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
     """Posterior ``(K,)``, checked and left as it is."""
     weights = posteriors(values, num_hypotheses)
     if weights.ndim != 1:
-        raise ValueError(f"expected one posterior, of shape ({num_hypotheses},), got {weights.shape}")
+        raise ValueError(
+            f"expected one posterior, of shape ({num_hypotheses},), got {weights.shape}"
+        )
     return weights
 
 
@@ -160,7 +175,9 @@ def row_totals(
         if wrong.any():
             *row, at = (int(i) for i in np.argwhere(wrong)[0])
             value = table[(*row, at)]
-            raise ValueError(f"{name_row(row)} has a {what} probability at {place} {at}: {value}; {advice}")
+            raise ValueError(
+                f"{name_row(row)} has a {what} probability at {place} {at}: {value}; {advice}"
+            )
     row = [int(i) for i in np.argwhere(~(np.abs(total - 1.0) <= tolerance))[0]]
     off = float(total[tuple(row)])
     raise ValueError(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PACKAGES = ("ldp_gym", "ldp_agents")
+PACKAGES = ("ldp_gym", "ldp_agents", "ldp_bench")
 """Import names of this distribution."""
 
 _MOST_LISTED = 100_000
@@ -77,9 +77,15 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     def __getitem__(self, name: str) -> Callable[..., T]:
         if not isinstance(name, str):
-            raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
+            raise TypeError(
+                f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}"
+            )
         if name in self:
-            return self.own[name] if name in self.own else load_entry_point(self._points[name], self.kind)
+            return (
+                self.own[name]
+                if name in self.own
+                else load_entry_point(self._points[name], self.kind)
+            )
         if is_address(name):
             return import_object(name, self.kind)
         close = difflib.get_close_matches(name, self, n=1, cutoff=0.5)
@@ -128,8 +134,13 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
                     f"the game has {option}={decided[option]!r}"
                 )
             if option not in parameters and not anything:
-                takes = ", ".join(known for known in parameters if known not in game_parameters) or "none"
-                raise TypeError(f"{self.kind} {name!r} takes no option {option!r}; its options: {takes}")
+                takes = (
+                    ", ".join(known for known in parameters if known not in game_parameters)
+                    or "none"
+                )
+                raise TypeError(
+                    f"{self.kind} {name!r} takes no option {option!r}; its options: {takes}"
+                )
         taken = {key: value for key, value in decided.items() if anything or key in parameters}
         for p in parameters.values():
             if p.default is p.empty and p.name not in {**taken, **options}:
@@ -145,7 +156,9 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         """Parameters of a name's signature; True if it takes any others too."""
         maker = self[name]
         if not callable(maker):
-            raise TypeError(f"the {self.kind} {name!r} must be a class or a function, got {maker!r}")
+            raise TypeError(
+                f"the {self.kind} {name!r} must be a class or a function, got {maker!r}"
+            )
         return read_signature(maker)
 
 
@@ -212,7 +225,9 @@ def is_address(value: object) -> bool:
     if not isinstance(value, str):
         return False
     module, colon, attribute = value.partition(":")
-    return bool(colon) and attribute.isidentifier() and all(map(str.isidentifier, module.split(".")))
+    return (
+        bool(colon) and attribute.isidentifier() and all(map(str.isidentifier, module.split(".")))
+    )
 
 
 def refuse_addresses(value: Any, source: str) -> None:

@@ -136,7 +136,9 @@ def inverse(cumulative: FloatArray, uniforms: FloatArray) -> IntArray:
     # Labels before all other axes: the comparison runs along the long ones.
     behind = cumulative.reshape((1,) * (uniforms.ndim + 1 - cumulative.ndim) + cumulative.shape)
     passed = behind.transpose(uniforms.ndim, *range(uniforms.ndim)) <= uniforms
-    narrow = np.min_scalar_type(len(passed))  # bytes, where they can hold the count, are summed fastest
+    narrow = np.min_scalar_type(
+        len(passed)
+    )  # bytes, where they can hold the count, are summed fastest
     return np.add.reduce(passed.view(np.uint8), axis=0, dtype=narrow).astype(np.int64)
 
 
@@ -160,4 +162,6 @@ def normal(uniforms: FloatArray) -> FloatArray:
 
 def least_prime(at_least: int) -> int:
     """Smallest prime that is not below ``at_least``, by trial division."""
-    return next(n for n in count(max(2, at_least)) if all(n % d for d in range(2, math.isqrt(n) + 1)))
+    return next(
+        n for n in count(max(2, at_least)) if all(n % d for d in range(2, math.isqrt(n) + 1))
+    )

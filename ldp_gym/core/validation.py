@@ -68,7 +68,9 @@ def seeds(name: str, value: object, num_games: int) -> list[int | None]:
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
         values = list_of(name, value, "seeds, one for each game")
         if len(values) != num_games:
-            raise ValueError(f"{name} must be a list of {num_games}, one for each game, got {len(values)}")
+            raise ValueError(
+                f"{name} must be a list of {num_games}, one for each game, got {len(values)}"
+            )
         return [None if one is None else seed(name, one) for one in values]
     first = seed(name, value)
     return [first + game for game in range(num_games)]
@@ -97,7 +99,9 @@ def squarable(name: str, value: object, *, most: float = sys.float_info.max) -> 
     """``value`` as a positive float, at most ``most``, whose square and its inverse are floats too."""
     number = positive(name, value, most=most)
     if number < 1e-150:
-        raise ValueError(f"{name} must be at least 1e-150, so that its square is a float; got {number}")
+        raise ValueError(
+            f"{name} must be at least 1e-150, so that its square is a float; got {number}"
+        )
     return number
 
 
@@ -195,12 +199,16 @@ def list_of(name: str, values: Any, what: str) -> list[Any]:
 
 def texts(name: str, values: object, what: str) -> list[str]:
     """``values`` as a list of str, which are ``what``."""
-    return [instance(name, value, str, f"a list of {what}") for value in list_of(name, values, what)]
+    return [
+        instance(name, value, str, f"a list of {what}") for value in list_of(name, values, what)
+    ]
 
 
 def indices(name: str, values: object, size: int) -> IntArray:
     """``values`` as indices, distinct or repeated, into a sequence of the given size."""
-    return np.array([index(name, value, size) for value in list_of(name, values, "indices")], dtype=np.int64)
+    return np.array(
+        [index(name, value, size) for value in list_of(name, values, "indices")], dtype=np.int64
+    )
 
 
 def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
@@ -211,7 +219,9 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
     if type(values) is np.ndarray and values.dtype == _FLOAT:
         return values
     if np.ma.isMaskedArray(values):
-        raise ValueError(f"{name} must be numbers, got a masked array: fill it first, with .filled(value)")
+        raise ValueError(
+            f"{name} must be numbers, got a masked array: fill it first, with .filled(value)"
+        )
     try:
         array = np.asarray(values)
     except Exception as error:  # whatever the __array__ of an object raises

@@ -38,7 +38,12 @@ def warn_of_blind_pairs(scenario: Scenario, stacklevel: int = 2) -> None:
     """
     num_hypotheses = scenario.hypotheses.num_hypotheses
     most = _LARGEST_ADAPTIVE if scenario.channel.adaptive else _LARGEST_CLASS
-    if scenario in _checked or scenario.redraws or num_hypotheses > most or scenario.horizon < _ROUNDS:
+    if (
+        scenario in _checked
+        or scenario.redraws
+        or num_hypotheses > most
+        or scenario.horizon < _ROUNDS
+    ):
         return
     _checked.add(scenario)
     episode = Episodes(scenario, scenario.start_episodes([first_generator(0)]), show_contexts=False)
@@ -58,7 +63,9 @@ def warn_of_blind_pairs(scenario: Scenario, stacklevel: int = 2) -> None:
     except Exception:  # its likelihoods are not known, or a part fails: the game reports it
         return
     if pairs:
-        warnings.warn(_describe(scenario, few, pairs), BlindChannelWarning, stacklevel=stacklevel + 1)
+        warnings.warn(
+            _describe(scenario, few, pairs), BlindChannelWarning, stacklevel=stacklevel + 1
+        )
 
 
 def _describe(scenario: Scenario, tables: FloatArray, pairs: list[tuple[int, int]]) -> str:

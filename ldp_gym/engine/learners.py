@@ -123,13 +123,17 @@ def build_learner(
     try:
         made = learner(game)
     except TypeError as error:
-        raise TypeError(f"learner {describe(learner)} does not make one from a game: {error}") from error
+        raise TypeError(
+            f"learner {describe(learner)} does not make one from a game: {error}"
+        ) from error
     return _as_learner(made, learner)
 
 
 def _as_learner(made: object, maker: object) -> LearnerProtocol:
     if not isinstance(made, LearnerProtocol) or isinstance(made, type):
-        raise TypeError(f"a learner has reset, predict and update; {describe(maker)} made {describe(made)}")
+        raise TypeError(
+            f"a learner has reset, predict and update; {describe(maker)} made {describe(made)}"
+        )
     return made
 
 
@@ -149,8 +153,12 @@ def begin_episodes(learner: LearnerProtocol, generators: Sequence[np.random.Gene
         learner.reset(batch_shape)
         return
     roots: list[Any] = [generator.bit_generator.seed_seq for generator in generators]
-    children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, 0)) for root in roots]
-    coins = [np.random.default_rng(child.generate_state(4, np.uint64).tolist()) for child in children]
+    children = [
+        np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, 0)) for root in roots
+    ]
+    coins = [
+        np.random.default_rng(child.generate_state(4, np.uint64).tolist()) for child in children
+    ]
     learner.reset(batch_shape, generators=coins)  # type: ignore[call-arg]
 
 
@@ -172,7 +180,9 @@ def play_block(
     return play(candidates, messages, log_likelihoods)
 
 
-def play_stepwise(learner: LearnerProtocol, candidates: FloatArray, messages: Messages) -> FloatArray:
+def play_stepwise(
+    learner: LearnerProtocol, candidates: FloatArray, messages: Messages
+) -> FloatArray:
     """Predict and learn n rounds, one by one."""
     predictions = []
     for t in range(messages.shape[1]):

@@ -10,7 +10,14 @@ from types import EllipsisType
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, relative_weights, sums_in_order
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    relative_weights,
+    sums_in_order,
+)
 
 _RULED_OUT = -1e6
 """Log-likelihood of a message that a hypothesis rules out; below ``log`` of any float above 0."""
@@ -207,7 +214,9 @@ def send_adaptively(
         path = posterior.path(log_likelihoods)
         weights = weights_of(posterior.shown_on(path))
         wrong = (guesses[:, 1:] != weights[:, 1 : guesses.shape[1]]).any(axis=(0, 2))
-        good = int(wrong.argmax()) + 1 if wrong.any() else guesses.shape[1]  # the first round is known
+        good = (
+            int(wrong.argmax()) + 1 if wrong.any() else guesses.shape[1]
+        )  # the first round is known
         posterior.move_along(path, good)
         guesses = weights[:, good:]
         sent.append((messages[:, :good], log_likelihoods[:, :good]))

@@ -76,7 +76,9 @@ class Playback:
         rounds: number of rounds played, ``(B, 1)``.
     """
 
-    def __init__(self, scenario: Scenario, num_games: int, observers: Sequence[Observer] = ()) -> None:
+    def __init__(
+        self, scenario: Scenario, num_games: int, observers: Sequence[Observer] = ()
+    ) -> None:
         self.scenario = scenario
         self._observers = observers
         self.over = np.ones(num_games, dtype=np.bool_)
@@ -84,7 +86,14 @@ class Playback:
         self._num_games = num_games
         self._block = min(_LONGEST_BLOCK, scenario.rounds_at_a_time(num_games, _BLOCK_NUMBERS))
         self._groups: list[ResetGroup] = []
-        self._fields = ["contexts", "distributions", "negentropies", "members", "labels", "messages"]
+        self._fields = [
+            "contexts",
+            "distributions",
+            "negentropies",
+            "members",
+            "labels",
+            "messages",
+        ]
         if (scenario.observe_candidates or observers) and not scenario.shares_table:
             self._fields.append("candidates")
         self._constant = scenario.constant_fields
@@ -138,7 +147,9 @@ class Playback:
         group.recorded += rounds
         group.cursor = 0
         # A group of all the games is copied without picking and sorting.
-        games = slice(None) if np.array_equal(group.games, np.arange(self._num_games)) else group.games
+        games = (
+            slice(None) if np.array_equal(group.games, np.arange(self._num_games)) else group.games
+        )
         recorded = {name: getattr(tape, name) for name in self._fields}
         for observer in self._observers:
             recorded |= observer.record(group.games, tape)
@@ -220,7 +231,9 @@ class Referee:
             info |= {
                 "truth": self._playback.now("members").copy(),
                 "label": self._playback.now("labels").copy(),
-                "comparator": kl_to_each(truth, self.candidates, self._playback.now("negentropies")),
+                "comparator": kl_to_each(
+                    truth, self.candidates, self._playback.now("negentropies")
+                ),
             }
         self._messages[...] = self._playback.now("messages")
         for observer in self._observers:

@@ -131,7 +131,9 @@ class Rules:
         """
         if isinstance(rules, Rules):
             return rules if isinstance(rules, cls) else cls(**rules.given)
-        validation.instance(name, rules, Mapping, "a dict of what gym.make('LDPDist-v0', ...) takes")
+        validation.instance(
+            name, rules, Mapping, "a dict of what gym.make('LDPDist-v0', ...) takes"
+        )
         given = validation.options_dict(name, rules)
         cls.check_names(given)
         return cls(**given)
@@ -144,7 +146,9 @@ class Rules:
             if name not in known:
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else "."
-                raise TypeError(f"unexpected keyword argument {name!r}{hint} Known: {', '.join(known)}")
+                raise TypeError(
+                    f"unexpected keyword argument {name!r}{hint} Known: {', '.join(known)}"
+                )
 
     @classmethod
     def sentences(cls) -> dict[str, str]:
@@ -152,7 +156,11 @@ class Rules:
         argument = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
         documented = [inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)]
         found = dict(pair for text in documented for pair in argument.findall(text))
-        return {field.name: re.sub(r"\s+", " ", found[field.name]) for field in fields(cls) if field.init}
+        return {
+            field.name: re.sub(r"\s+", " ", found[field.name])
+            for field in fields(cls)
+            if field.init
+        }
 
     @cached_property
     def given(self) -> dict[str, Any]:
@@ -187,8 +195,14 @@ class Rules:
         rules = {field.name: getattr(self, field.name) for field in fields(Rules)}
         rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTY_RULES}
         foreign = isinstance(self.hypotheses, str) and self.hypotheses not in HYPOTHESES.own
-        usual = None if foreign else getattr(self.hypotheses, "default_nature", "iid")  # not imported for it
-        rules |= {"horizon": self.rounds, "nature": self.nature or usual, "max_loss": float(self.max_loss)}
+        usual = (
+            None if foreign else getattr(self.hypotheses, "default_nature", "iid")
+        )  # not imported for it
+        rules |= {
+            "horizon": self.rounds,
+            "nature": self.nature or usual,
+            "max_loss": float(self.max_loss),
+        }
         return canonical(rules | {name: float(value) for name, value in self.promise.items()})
 
     def __eq__(self, other: object) -> bool:
@@ -214,7 +228,9 @@ class Rules:
         return Scenario(**self.given)
 
 
-def takes(arguments: Callable[P, R]) -> Callable[[Callable[[S, R], None]], Callable[Concatenate[S, P], None]]:
+def takes(
+    arguments: Callable[P, R],
+) -> Callable[[Callable[[S, R], None]], Callable[Concatenate[S, P], None]]:
     """Let ``__init__(self, rules)`` take the fields of ``arguments``, a class of rules, as keywords.
 
     ``help()``, ``inspect.signature`` and editors then show every argument with its default.
@@ -231,7 +247,9 @@ def takes(arguments: Callable[P, R]) -> Callable[[Callable[[S, R], None]], Calla
         this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         signature = of_class.replace(parameters=[this, *of_class.parameters.values()])
         wrap = textwrap.TextWrapper(100, initial_indent=" " * 4, subsequent_indent=" " * 8)
-        described = "\n".join(wrap.fill(f"{name}: {text}") for name, text in made.sentences().items())
+        described = "\n".join(
+            wrap.fill(f"{name}: {text}") for name, text in made.sentences().items()
+        )
         construct.__doc__ = f"Make it from the rules of a game.\n\nArgs:\n{described}"
         construct.__signature__ = signature  # type: ignore[attr-defined]
         return construct  # type: ignore[return-value]
@@ -273,16 +291,24 @@ def describe_object(value: Any) -> Any:
         return {"shape": list(array.shape), "hash": hashlib.sha256(content).hexdigest()}
     if isinstance(value, type) or inspect.isroutine(value):
         if "<" in value.__qualname__:
-            raise TypeError(f"{value!r} has no name: put it into a module, and give it as 'module:object'")
+            raise TypeError(
+                f"{value!r} has no name: put it into a module, and give it as 'module:object'"
+            )
         return f"{value.__module__}:{value.__qualname__}"
     kind: Any = type(value)
     address, names = describe_object(kind), sorted(read_signature(kind)[0])
-    if names and all(hasattr(value, name) for name in names) and not hasattr(value, "predict_proba"):
+    if (
+        names
+        and all(hasattr(value, name) for name in names)
+        and not hasattr(value, "predict_proba")
+    ):
         return {"class": address, "state": {name: plain(getattr(value, name)) for name in names}}
     try:
         return {"class": address, "state": hashlib.sha256(pickle.dumps(value)).hexdigest()}
     except Exception as error:  # whatever its parts raise
-        raise TypeError(f"{value!r} cannot be told from others of its class: {summarize(error)}") from error
+        raise TypeError(
+            f"{value!r} cannot be told from others of its class: {summarize(error)}"
+        ) from error
 
 
 def _same(value: object, default: object) -> bool:

@@ -51,7 +51,9 @@ class Scenario:
             "epsilon": rules.promise["epsilon"],
             "horizon": (horizon := rules.rounds or DEFAULT_HORIZON),
         }
-        self.hypotheses = as_hypotheses(self._class_source, self._class_parameters, self._class_options)
+        self.hypotheses = as_hypotheses(
+            self._class_source, self._class_parameters, self._class_options
+        )
         if self.redraws:
             self._check_redrawable()
         self.truth = as_truth(rules.truth, self.hypotheses, horizon, options["truth"])
@@ -76,10 +78,14 @@ class Scenario:
                 f"channel must be a name or a Channel (made, not its class), got {describe(made)}"
             )
         if options and made is channel:
-            raise TypeError(f"channel_kwargs {sorted(options)} go with a named channel, not with {made!r}")
+            raise TypeError(
+                f"channel_kwargs {sorted(options)} go with a named channel, not with {made!r}"
+            )
         for name, value in parameters.items():
             has = getattr(made, name)
-            loud = name == "epsilon" and has == math.inf  # identity takes any eps, keeps none, and says so
+            loud = (
+                name == "epsilon" and has == math.inf
+            )  # identity takes any eps, keeps none, and says so
             if has != value and not loud:
                 raise ValueError(f"{made!r} was made for {name}={has}, not for the game's {value}")
         return made
@@ -90,7 +96,9 @@ class Scenario:
         if rules.horizon is None:
             return rounds or DEFAULT_HORIZON
         if rounds is not None and rules.horizon > rounds:
-            raise ValueError(f"horizon={rules.horizon} is more than the {rounds} rounds of {self.truth!r}")
+            raise ValueError(
+                f"horizon={rules.horizon} is more than the {rounds} rounds of {self.truth!r}"
+            )
         return int(rules.horizon)
 
     def _nature(self, nature: str | Nature | None, options: Mapping[str, Any]) -> Nature:
@@ -112,13 +120,17 @@ class Scenario:
         if isinstance(nature, str):
             nature = NATURES.build(nature, {"context_dim": dim}, options)
         elif options:
-            raise TypeError(f"nature_kwargs {sorted(options)} go with a named nature, not with {nature!r}")
+            raise TypeError(
+                f"nature_kwargs {sorted(options)} go with a named nature, not with {nature!r}"
+            )
         if not isinstance(nature, Nature):
             raise TypeError(
                 f"nature must be a name or a Nature (made, not its class), got {describe(nature)}"
             )
         if nature.context_dim != dim:
-            raise ValueError(f"{nature!r} was made for context_dim={nature.context_dim}, not for {dim}")
+            raise ValueError(
+                f"{nature!r} was made for context_dim={nature.context_dim}, not for {dim}"
+            )
         nature.check_horizon(self.horizon)
         return nature
 
@@ -135,7 +147,9 @@ class Scenario:
         source = self._class_source
         seeded = isinstance(source, str) and HYPOTHESES.takes(source, "class_seed")
         probe = np.ones(self.hypotheses.context_dim)
-        if not seeded or np.array_equal(self._class_of_seed(0)(probe), self._class_of_seed(1)(probe)):
+        if not seeded or np.array_equal(
+            self._class_of_seed(0)(probe), self._class_of_seed(1)(probe)
+        ):
             raise ValueError(
                 f"redraw_hypotheses needs a random class by its name, such as 'dirichlet', so that another "
                 f"seed gives another class; got {source!r} with {self._class_options}"
@@ -161,7 +175,9 @@ class Scenario:
     def floor(self) -> ClassFloor | None:
         """Floor under the risk if the truth is a uniform member; None where no floor is proved."""
         private = self.channel.pure and self.channel.epsilon <= LARGEST_EPSILON
-        independent = type(self.nature) is IID or (self.hypotheses.constant and not self.nature.leaks_truth)
+        independent = type(self.nature) is IID or (
+            self.hypotheses.constant and not self.nature.leaks_truth
+        )
         if self.redraws or not (private and independent and type(self.truth) is Member):
             return None
         return class_floor(self.hypotheses, self.horizon, self.channel.epsilon)
@@ -173,10 +189,14 @@ class Scenario:
     def valid_member(self, truth: object) -> int:
         """``truth`` as the index of the member to play instead of an episode's own."""
         if type(self.truth) is not Member:  # a subclass such as Contaminated is not a member
-            raise ValueError(f"a member cannot be chosen where the rules have another truth, {self.truth!r}")
+            raise ValueError(
+                f"a member cannot be chosen where the rules have another truth, {self.truth!r}"
+            )
         num_hypotheses = self.hypotheses.num_hypotheses
         if isinstance(truth, str):
-            raise ValueError(f"truth must be an index in 0..{num_hypotheses - 1} here, got {describe(truth)}")
+            raise ValueError(
+                f"truth must be an index in 0..{num_hypotheses - 1} here, got {describe(truth)}"
+            )
         return validation.index("truth", truth, num_hypotheses)
 
     def start_episodes(
@@ -184,11 +204,15 @@ class Scenario:
     ) -> list[EpisodeStart]:
         """Draw episodes' truths (or take the given member), and their classes if they are redrawn."""
         # Each episode's numbers side by side in memory: sums of them do not depend on the batch.
-        uniforms = np.ascontiguousarray(open_uniforms(generators, (self.truth.num_episode_uniforms,)))
+        uniforms = np.ascontiguousarray(
+            open_uniforms(generators, (self.truth.num_episode_uniforms,))
+        )
         truths = self.truth.draw_episode(uniforms)
         if np.shape(truths)[:1] != (len(generators),):
             expected = f"({len(generators)}, ...)"
-            raise ValueError(f"{self.truth!r} must draw {expected} episodes, got shape {np.shape(truths)}")
+            raise ValueError(
+                f"{self.truth!r} must draw {expected} episodes, got shape {np.shape(truths)}"
+            )
         if member is not None:
             truths = np.full_like(truths, member)
         classes = [
@@ -244,7 +268,9 @@ class Scenario:
         """Approximate size, in numbers, of one round of one episode on a tape."""
         num_hypotheses, num_labels = self.hypotheses.num_hypotheses, self.hypotheses.num_labels
         drawn = self.num_uniforms + self.hypotheses.context_dim
-        return drawn + (num_hypotheses + num_labels if self.shares_table else num_hypotheses * num_labels)
+        return drawn + (
+            num_hypotheses + num_labels if self.shares_table else num_hypotheses * num_labels
+        )
 
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
         """Number of rounds that keep a tape of these episodes below about ``cells`` numbers."""

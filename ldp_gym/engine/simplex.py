@@ -54,7 +54,9 @@ class Simplex(spaces.Box):
     def sample(self, mask: None = None, probability: None = None) -> FloatArray:
         """A uniform point of the simplex; masks are refused, as by a Box."""
         if mask is not None or probability is not None:
-            raise Error("Simplex.sample takes no mask and no probability: these are for spaces of few points")
+            raise Error(
+                "Simplex.sample takes no mask and no probability: these are for spaces of few points"
+            )
         points = self.np_random.standard_exponential(self.shape)
         points /= np.add.reduce(points, axis=-1, keepdims=True)
         return points
@@ -86,7 +88,11 @@ class Simplex(spaces.Box):
 
     def __repr__(self) -> str:
         *batch_shape, num_labels = self.shape
-        return f"Simplex({num_labels}, {tuple(batch_shape)})" if batch_shape else f"Simplex({num_labels})"
+        return (
+            f"Simplex({num_labels}, {tuple(batch_shape)})"
+            if batch_shape
+            else f"Simplex({num_labels})"
+        )
 
 
 def _name_action(row: list[int]) -> str:
@@ -107,7 +113,9 @@ def _batch_simplex(space: Simplex, n: int = 1) -> Simplex:
 
 def _batch_simplices(simplices: Sequence[Simplex]) -> Simplex:
     if any(space != simplices[0] for space in simplices):
-        raise ValueError(f"expected simplices of one shape, got {[space.shape for space in simplices]}")
+        raise ValueError(
+            f"expected simplices of one shape, got {[space.shape for space in simplices]}"
+        )
     return _batch_simplex(simplices[0], len(simplices))
 
 

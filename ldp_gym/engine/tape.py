@@ -75,7 +75,9 @@ class Episodes:
         )
         self._nature_adapts = self._needs_contexts and scenario.nature.adaptive
         self.starts = list(starts)
-        self._uniforms = UniformStreams([start.generator for start in self.starts], scenario.num_uniforms)
+        self._uniforms = UniformStreams(
+            [start.generator for start in self.starts], scenario.num_uniforms
+        )
         self._truth = np.stack([start.truth for start in self.starts])
         self._prepared: Any = None
         self._constant: tuple[dict[str, Any], FloatArray] | None = None
@@ -103,7 +105,9 @@ class Episodes:
 
     def play(self, rounds: int) -> Tape:
         """Play the next rounds of every episode."""
-        uniforms = self._uniforms.take(rounds, most=max(rounds, self.scenario.horizon - self._round))
+        uniforms = self._uniforms.take(
+            rounds, most=max(rounds, self.scenario.horizon - self._round)
+        )
         if not self._nature_adapts:
             return self._play(uniforms)
         tapes = [self._play(uniforms[:, t : t + 1]) for t in range(rounds)]
@@ -122,7 +126,11 @@ class Episodes:
         messages, log_likelihoods = self._send(labels, now["candidates"], of_channel)
         self._check_messages(messages, labels.shape)
         return Tape(
-            contexts=contexts, labels=labels, messages=messages, log_likelihoods=log_likelihoods, **now
+            contexts=contexts,
+            labels=labels,
+            messages=messages,
+            log_likelihoods=log_likelihoods,
+            **now,
         )
 
     def _send(
@@ -145,7 +153,9 @@ class Episodes:
         if not is_builtin(type(channel)):
             _check_array(channel, "messages", messages, (*shape, *channel.message_shape))
             if channel.check_messages(messages) is not messages:
-                raise ValueError(f"{channel!r} must give messages of integers, got {messages.dtype}")
+                raise ValueError(
+                    f"{channel!r} must give messages of integers, got {messages.dtype}"
+                )
 
     def _laws(
         self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None
@@ -190,8 +200,13 @@ class Episodes:
         short = getattr(distributions, "shape", None) == (shape[0], 1, num_labels)
         expected = (shape[0], 1 if short else shape[1], num_labels)
         _check_array(truth, "distributions", distributions, expected)
-        _check_rows(truth, "distributions", distributions, lambda row: f"round {self._round + row[-1]}")
-        if "distributions" in self.scenario.constant_fields and (distributions != distributions[:, :1]).any():
+        _check_rows(
+            truth, "distributions", distributions, lambda row: f"round {self._round + row[-1]}"
+        )
+        if (
+            "distributions" in self.scenario.constant_fields
+            and (distributions != distributions[:, :1]).any()
+        ):
             raise ValueError(
                 f"{truth!r} says that it is constant, and its distributions change from round to round: set "
                 f"constant = False"
@@ -203,7 +218,9 @@ class Episodes:
         if nature.adaptive and self._prepared is None:
             scenario = self.scenario
             self._prepared = (
-                scenario.prepare_nature(self._hypotheses) if scenario.redraws else scenario.prepared_nature
+                scenario.prepare_nature(self._hypotheses)
+                if scenario.redraws
+                else scenario.prepared_nature
             )
 
         def truth_at(contexts: FloatArray, candidates: FloatArray) -> FloatArray:
@@ -259,12 +276,18 @@ def _check_array(source: object, what: str, array: Any, shape: tuple[int, ...]) 
     kind, found = getattr(getattr(array, "dtype", None), "kind", ""), getattr(array, "shape", None)
     if found != shape or kind not in ("iuf" if what == "messages" else "f"):
         got = type(array).__name__ if found is None else f"{array.dtype} of shape {found}"
-        raise ValueError(f"{source!r} must give {what} as an array of floats, of shape {shape}, got {got}")
+        raise ValueError(
+            f"{source!r} must give {what} as an array of floats, of shape {shape}, got {got}"
+        )
 
 
-def _check_rows(source: object, what: str, rows: FloatArray, name_row: Callable[[list[int]], str]) -> None:
+def _check_rows(
+    source: object, what: str, rows: FloatArray, name_row: Callable[[list[int]], str]
+) -> None:
     try:
-        game_arrays.row_totals(rows, game_arrays.ROW_TOLERANCE, name_row, "probabilities sum to one")
+        game_arrays.row_totals(
+            rows, game_arrays.ROW_TOLERANCE, name_row, "probabilities sum to one"
+        )
     except ValueError as error:
         raise ValueError(f"{source!r} gives wrong {what}: {error}") from error
 

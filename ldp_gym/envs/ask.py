@@ -59,9 +59,13 @@ class AskedBit(AdaptiveChannel, BitChannel):
     num_public_coins = 0
     possible = Channel.possible  # any contrast
 
-    def __init__(self, *sizes: int, policy: Callable[[FloatArray], FloatArray], **options: Any) -> None:
+    def __init__(
+        self, *sizes: int, policy: Callable[[FloatArray], FloatArray], **options: Any
+    ) -> None:
         super().__init__(*sizes, **options)
-        self.policy = validation.function("policy", policy, "a function from posteriors to contrasts")
+        self.policy = validation.function(
+            "policy", policy, "a function from posteriors to contrasts"
+        )
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         contrasts = self.policy(self._public(posterior))
@@ -78,11 +82,17 @@ class PrivateCoin(Channel):
     message_space = gym.spaces.Box(0.0, 1.0, (), dtype=np.float64)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: Public = None,
     ) -> Messages:
         return uniforms[..., 0]
 
-    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
         return np.zeros((*np.shape(messages), self.num_labels))
 
 
@@ -147,7 +157,9 @@ def greedy_contrast(weights: FloatArray, table: FloatArray) -> FloatArray:
         answers -= np.einsum("nk,nk->n", each, answers)[:, None]
         contrasts = each * answers
     variances = np.einsum("nk,nk->n", contrasts, answers).reshape(-1, _STARTS)
-    return contrasts[np.arange(0, len(each), _STARTS) + variances.argmax(axis=1)].reshape(weights.shape)
+    return contrasts[np.arange(0, len(each), _STARTS) + variances.argmax(axis=1)].reshape(
+        weights.shape
+    )
 
 
 class Contrasts(Logits):
@@ -176,7 +188,9 @@ class AskReferee(Referee):
         self.game = replace(scenario.game, channel=self._channel)
         self.posterior = self.game.public_posterior((num_games,))
         self._negentropies = negentropy(self.table)
-        self._unit = max(float(self.costs(np.full(size, 1.0 / size))), 1e-9)  # it is 0 if all are equal
+        self._unit = max(
+            float(self.costs(np.full(size, 1.0 / size))), 1e-9
+        )  # it is 0 if all are equal
         self._risks = np.zeros(num_games)
         self.space = gym.spaces.Box(LEAST_LOG_WEIGHT, 1.0, (2 * size + 1,), dtype=np.float32)
 
@@ -210,7 +224,9 @@ class AskReferee(Referee):
         log_likelihoods = self._channel.log_likelihood(both, self.table, weights)  # (B, 2, K)
         rewards = rounds_left * self._expected_drops(weights, np.exp(log_likelihoods)) / self._unit
         second = (sent != both[:, 0]).any(axis=-1)
-        self.posterior.advance(np.where(second[:, None], log_likelihoods[:, 1], log_likelihoods[:, 0]))
+        self.posterior.advance(
+            np.where(second[:, None], log_likelihoods[:, 1], log_likelihoods[:, 0])
+        )
         _, info = super().judge(mixture(weights, self.table))
         self._risks += info["kl"]
         return rewards, info
@@ -248,7 +264,9 @@ def estimate_references(scenario: Scenario, rules: Rules) -> tuple[float, float]
     rng, risks = np.random.default_rng(0), np.zeros((2, episodes))
     for greedy, totals in enumerate(risks):
         referee = AskReferee(scenario, episodes, rules)
-        referee.begin(np.arange(episodes), [first_generator(_SCORE_SEED + i) for i in range(episodes)])
+        referee.begin(
+            np.arange(episodes), [first_generator(_SCORE_SEED + i) for i in range(episodes)]
+        )
         for _ in range(scenario.horizon):
             weights = referee.posterior.weights
             random = rng.uniform(-1.0, 1.0, weights.shape)
@@ -328,7 +346,10 @@ class LDPAskVectorEnv(LDPDistVectorEnv):
         self._referee: AskReferee
         self.game = self._referee.game
         self._actions = Contrasts(self.game.num_hypotheses, 1.0, (self.num_envs,))
-        self.single_observation_space, self.single_action_space = self._referee.space, self._actions.space
+        self.single_observation_space, self.single_action_space = (
+            self._referee.space,
+            self._actions.space,
+        )
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = self._actions.batched_space
 

@@ -73,9 +73,13 @@ class BoxFeatures(Observer):
         step = max(1, _ROUNDS_AT_ONCE // tape.labels.shape[1])
         pieces = [slice(first, first + step) for first in range(0, len(games), step)]
         evidence = [
-            self._evidence.along(tape.read_by(self._channel, piece), games[piece]) for piece in pieces
+            self._evidence.along(tape.read_by(self._channel, piece), games[piece])
+            for piece in pieces
         ]
-        return {"evidence": np.concatenate(evidence, axis=0), "uniform_losses": tape.uniform_losses()}
+        return {
+            "evidence": np.concatenate(evidence, axis=0),
+            "uniform_losses": tape.uniform_losses(),
+        }
 
 
 def estimate_bayes_gain(scenario: Scenario) -> float | None:
@@ -84,9 +88,16 @@ def estimate_bayes_gain(scenario: Scenario) -> float | None:
     There are as many episodes as take about a second in the named games.
     """
     numbers = _REFERENCE_NUMBERS // (_ADAPTIVE_SHARE if scenario.adaptive else 1)
-    episodes = int(np.clip(numbers // (scenario.horizon * scenario.footprint), *_REFERENCE_EPISODES))
-    starts = scenario.start_episodes([first_generator(_REFERENCE_SEED + i) for i in range(episodes)])
-    games, posterior = Episodes(scenario, starts), PublicPosterior(scenario.game.num_hypotheses, (episodes,))
+    episodes = int(
+        np.clip(numbers // (scenario.horizon * scenario.footprint), *_REFERENCE_EPISODES)
+    )
+    starts = scenario.start_episodes(
+        [first_generator(_REFERENCE_SEED + i) for i in range(episodes)]
+    )
+    games, posterior = (
+        Episodes(scenario, starts),
+        PublicPosterior(scenario.game.num_hypotheses, (episodes,)),
+    )
     gains, played = np.zeros(episodes), 0
     while played < scenario.horizon:
         rounds = min(scenario.rounds_at_a_time(episodes, 2**20), scenario.horizon - played)
@@ -170,7 +181,9 @@ class BoxReferee(Referee):
             self._last[...] = self._row.shown(super().observe())
         candidates = playback.now("candidates") if self._table is None else self._table
         self._evidence[...] = playback.now("evidence")
-        uniform_losses = np.minimum(playback.now("uniform_losses"), self._max_loss)  # before the next round
+        uniform_losses = np.minimum(
+            playback.now("uniform_losses"), self._max_loss
+        )  # before the next round
         rewards, info = super().judge(mixture(predictions, candidates))
         rewards += uniform_losses
         self._returns += rewards
@@ -252,7 +265,10 @@ class LDPDistBoxVectorEnv(LDPDistVectorEnv):
         self._make_games(arguments)
         self._referee: BoxReferee
         self._actions = Logits(self.game.num_hypotheses, arguments.logit_range, (self.num_envs,))
-        self.single_observation_space, self.single_action_space = self._referee.space, self._actions.space
+        self.single_observation_space, self.single_action_space = (
+            self._referee.space,
+            self._actions.space,
+        )
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = self._actions.batched_space
 

@@ -56,7 +56,9 @@ class RunningEvidence:
     @staticmethod
     def space(game: Game) -> gym.spaces.Box:
         """The observation space of one game."""
-        bound = np.full(game.num_hypotheses + 1, 1.001 * math.sqrt(game.num_hypotheses * game.horizon))
+        bound = np.full(
+            game.num_hypotheses + 1, 1.001 * math.sqrt(game.num_hypotheses * game.horizon)
+        )
         low, high = np.append(-bound[1:], 0.0), np.append(bound[1:], 1.0)
         return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
@@ -76,7 +78,9 @@ class RunningEvidence:
         rounds = self._rounds[games][..., None] + np.arange(1.0, told.shape[-1] + 1.0)
         self._sums[games] = np.moveaxis(sums[..., -1], 0, -1)
         self._spread[games], self._rounds[games] = spreads[..., -1], rounds[..., -1]
-        sums *= np.sqrt(rounds / (self.game.horizon * np.maximum(spreads, np.finfo(np.float64).tiny)))
+        sums *= np.sqrt(
+            rounds / (self.game.horizon * np.maximum(spreads, np.finfo(np.float64).tiny))
+        )
         features = np.empty((*rounds.shape, len(told) + 1), dtype=np.float32)
         features[..., :-1] = np.moveaxis(sums, 0, -1)
         features[..., -1] = rounds / self.game.horizon
@@ -116,7 +120,10 @@ class RawRow:
         if isinstance(last, gym.spaces.Discrete):
             last = gym.spaces.MultiBinary(int(last.n))
         parts = (gym.spaces.Box(0.0, 1.0, (1,)), *shown, *shown, last)
-        ends = [[np.full(part.shape or (), end).ravel() for end in message_range(part)[:2]] for part in parts]
+        ends = [
+            [np.full(part.shape or (), end).ravel() for end in message_range(part)[:2]]
+            for part in parts
+        ]
         low, high = (np.concatenate(side).astype(np.float32) for side in zip(*ends, strict=True))
         self.space = gym.spaces.Box(low, high, dtype=np.float32)
 
@@ -143,7 +150,9 @@ class Logits:
     Logits beyond ``logit_range``, the bound of the space, are accepted if their sum is finite.
     """
 
-    def __init__(self, num_logits: int, logit_range: float, batch_shape: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, num_logits: int, logit_range: float, batch_shape: tuple[int, ...] = ()
+    ) -> None:
         bound = validation.positive("logit_range", logit_range)
         self.space = gym.spaces.Box(-bound, bound, (num_logits,), dtype=np.float32)
         self.shape = (*batch_shape, num_logits)

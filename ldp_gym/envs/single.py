@@ -45,7 +45,9 @@ class RefereedEnv:
         self.arguments = arguments
         self.render_mode = arguments.render_mode
         if self.render_mode is not None:
-            validation.choice("render_mode, if any,", self.render_mode, self.metadata["render_modes"])
+            validation.choice(
+                "render_mode, if any,", self.render_mode, self.metadata["render_modes"]
+            )
         self.scenario = arguments.scenario()
         validation.fits_memory("num_envs", num_games, self.scenario.footprint, "the games")
         self.game = self.scenario.game
@@ -79,7 +81,9 @@ class RefereedEnv:
     def _frames(self) -> tuple[Frame | str | None, ...] | None:
         """A frame of each game; None, and a warning, without a render mode."""
         if self._history is None or self.render_mode is None:
-            gym.logger.warn('render() without a render mode: make the environment with render_mode="ansi"')
+            gym.logger.warn(
+                'render() without a render mode: make the environment with render_mode="ansi"'
+            )
             return None
         self._require_begun("render()")
         if self._screen is None:
@@ -181,7 +185,9 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
         """
         member = member_option(self.scenario, options)  # a wrong call changes nothing
         super().reset(seed=None if seed is None else validation.seed("seed", seed))
-        info = self._referee.begin(np.zeros(1, dtype=np.int64), [episode_generator(self.np_random)], member)
+        info = self._referee.begin(
+            np.zeros(1, dtype=np.int64), [episode_generator(self.np_random)], member
+        )
         if self.render_mode == "human":
             self.render()
         return self._referee.observe(0), _of_one_game(info)

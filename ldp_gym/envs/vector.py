@@ -84,7 +84,10 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         super()._make_games(arguments, self.num_envs)
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Observations, dict[str, Any]]:
         """Begin an episode in every game, or in those of ``options["reset_mask"]``.
 
@@ -123,7 +126,10 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
 
     def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
         """The actions, with a placeholder where a game starts over and its action is not played."""
-        if self.autoreset_mode is not AutoresetMode.NEXT_STEP or not self._referee.begun[resetting].all():
+        if (
+            self.autoreset_mode is not AutoresetMode.NEXT_STEP
+            or not self._referee.begun[resetting].all()
+        ):
             raise ResetNeeded(
                 f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
             )
@@ -137,7 +143,9 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
     ) -> dict[str, Any]:
         """Begin an episode in the games of ``mask``; returns their infos."""
         games = np.flatnonzero(mask)
-        generators = [self._generator(game, seeds[game] if seeds else None) for game in games.tolist()]
+        generators = [
+            self._generator(game, seeds[game] if seeds else None) for game in games.tolist()
+        ]
         return _masked(self._referee.begin(games, generators, member), mask)
 
     def _generator(self, game: int, seed: int | None) -> np.random.Generator:
@@ -153,9 +161,16 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         last = np.full(self.num_envs, None, dtype=object)
         for game in np.flatnonzero(over):
             last[game] = (
-                {key: value[game] for key, value in shown.items()} if isinstance(shown, dict) else shown[game]
+                {key: value[game] for key, value in shown.items()}
+                if isinstance(shown, dict)
+                else shown[game]
             )
-        return {"final_obs": last, "_final_obs": over.copy(), "final_info": infos, "_final_info": over.copy()}
+        return {
+            "final_obs": last,
+            "_final_obs": over.copy(),
+            "final_info": infos,
+            "_final_info": over.copy(),
+        }
 
     def _reset_mask(self, mask: object) -> BoolArray:
         if mask is None:
@@ -170,7 +185,14 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """Seeds of the games as Gymnasium reports them; -1 where a game has not begun."""
-        return tuple(-1 if root is None else root.bit_generator.seed_seq.entropy for root in self._roots)  # type: ignore[attr-defined]
+        seeds = []
+        for root in self._roots:
+            if root is None:
+                seeds.append(-1)
+            else:
+                sequence: Any = root.bit_generator.seed_seq
+                seeds.append(sequence.entropy)
+        return tuple(seeds)
 
     def render(self) -> tuple[Frame | str | None, ...] | None:  # type: ignore[override]
         """A frame of each game, the hidden truth included."""
@@ -182,7 +204,9 @@ def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any
     infos: dict[str, Any] = {}
     everyone = mask.all()
     for key, values in info.items():
-        infos[key] = values if everyone else np.where(_along(mask, values), values, np.zeros_like(values))
+        infos[key] = (
+            values if everyone else np.where(_along(mask, values), values, np.zeros_like(values))
+        )
         infos[f"_{key}"] = mask.copy()
     return infos
 

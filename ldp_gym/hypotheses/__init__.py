@@ -5,8 +5,22 @@ A :class:`HypothesisClass` maps contexts ``(..., d)`` to *candidates* ``(..., K,
 no leading axes, and everything downstream broadcasts.
 """
 
-from ldp_gym.hypotheses.base import HYPOTHESES, Callables, Classifiers, HypothesisClass, Table, as_hypotheses
-from ldp_gym.hypotheses.families import Dirichlet, Disjoint, Hadamard, HadamardStar, Refined, SoftmaxLinear
+from ldp_gym.hypotheses.base import (
+    HYPOTHESES,
+    Callables,
+    Classifiers,
+    HypothesisClass,
+    Table,
+    as_hypotheses,
+)
+from ldp_gym.hypotheses.families import (
+    Dirichlet,
+    Disjoint,
+    Hadamard,
+    HadamardStar,
+    Refined,
+    SoftmaxLinear,
+)
 
 __all__ = [
     "HYPOTHESES",

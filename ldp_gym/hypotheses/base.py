@@ -135,7 +135,11 @@ def batched_function(
             f"{name} must map a context ({context_dim},) to a distribution over the labels, ({num_labels},); "
             f"got shape {rows.shape[1:]}"
         )
-    for batch, expected in ((probe, rows), (probe[None], rows[None]), (probe[:1, None], rows[:1, None])):
+    for batch, expected in (
+        (probe, rows),
+        (probe[None], rows[None]),
+        (probe[:1, None], rows[:1, None]),
+    ):
         try:
             at_once = validation.numbers(name, function(batch))
         except Exception:  # whatever a function of one context does with several
@@ -193,7 +197,9 @@ class Classifiers(HypothesisClass):
                 )
         self.models = models
         self.classes = None if classes[0] is None else np.asarray(classes[0])
-        super().__init__(len(models), probabilities_of(models[0], np.zeros((1, dim))).shape[-1], dim)
+        super().__init__(
+            len(models), probabilities_of(models[0], np.zeros((1, dim))).shape[-1], dim
+        )
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         candidates = [probabilities_of(model, contexts) for model in self.models]
@@ -228,16 +234,27 @@ def as_hypotheses(
         made = source
     elif isinstance(source, str):
         found: object = HYPOTHESES.build(source, game_parameters, options or {})
-        made = found if isinstance(found, HypothesisClass) else as_hypotheses(found, game_parameters)
-    elif isinstance(source, Sequence) and source and all(hasattr(f, "predict_proba") for f in source):
+        made = (
+            found if isinstance(found, HypothesisClass) else as_hypotheses(found, game_parameters)
+        )
+    elif (
+        isinstance(source, Sequence) and source and all(hasattr(f, "predict_proba") for f in source)
+    ):
         made = Classifiers(source, known.get("context_dim"))
     elif isinstance(source, Sequence) and source and all(callable(f) for f in source):
         if "context_dim" not in known:
             raise ValueError("a list of callables needs context_dim, the length of their contexts")
         made = Callables(source, known["context_dim"])
     elif isinstance(source, Sequence) and any(hasattr(f, "predict") for f in source):
-        raise TypeError(f"classifiers need predict_proba, which some do not have: {describe(source)}")
-    elif source is None or np.isscalar(source) or callable(source) or hasattr(source, "predict_proba"):
+        raise TypeError(
+            f"classifiers need predict_proba, which some do not have: {describe(source)}"
+        )
+    elif (
+        source is None
+        or np.isscalar(source)
+        or callable(source)
+        or hasattr(source, "predict_proba")
+    ):
         raise TypeError(
             f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "
             f"classifiers, or a HypothesisClass; got {describe(source)}"

@@ -46,14 +46,18 @@ class SoftmaxLinear(HypothesisClass):
         rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
         self.weights = scale * rng.standard_normal(shape)
         self.weights.flags.writeable = False
-        self._safe_coordinate = _SAFE_EXPONENT / max(1e-300, np.abs(self.weights).sum(axis=-1).max())
+        self._safe_coordinate = _SAFE_EXPONENT / max(
+            1e-300, np.abs(self.weights).sum(axis=-1).max()
+        )
         self._by_coordinate = np.ascontiguousarray(np.moveaxis(self.weights, -1, 0))  # (d, K, M)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         # einsum, not a BLAS product: its sums do not depend on the batch's shape, so neither do labels.
         rows = np.asarray(contexts, dtype=np.float64).reshape(-1, self.context_dim)
         many = self.num_labels > _FEW_LABELS
-        if len(rows) == 1 or (many and 5 * len(rows) < self.num_labels):  # labels are neighbours in memory
+        if len(rows) == 1 or (
+            many and 5 * len(rows) < self.num_labels
+        ):  # labels are neighbours in memory
             candidates = np.empty((len(rows), self.num_hypotheses, self.num_labels))
             for row, table in zip(rows, candidates, strict=True):
                 np.einsum("d,dkm->km", row, self._by_coordinate, out=table)
@@ -67,7 +71,9 @@ class SoftmaxLinear(HypothesisClass):
         np.exp(candidates, out=candidates)
         if many:  # by halves, sums do not depend on the layout
             total = sums_in_order(candidates)
-        elif len(rows) == 1:  # in the order in which a reduction adds up the labels of several rounds
+        elif (
+            len(rows) == 1
+        ):  # in the order in which a reduction adds up the labels of several rounds
             total = np.add.accumulate(candidates, axis=-1)[..., -1:]
         else:
             total = np.add.reduce(candidates, axis=-1, keepdims=True)
@@ -109,8 +115,12 @@ class Disjoint(Table):
         context_dim: d; the contexts have no effect.
     """
 
-    def __init__(self, num_hypotheses: int = 8, num_labels: int | None = None, context_dim: int = 1) -> None:
-        hypotheses, labels = check_size(num_hypotheses, num_hypotheses if num_labels is None else num_labels)
+    def __init__(
+        self, num_hypotheses: int = 8, num_labels: int | None = None, context_dim: int = 1
+    ) -> None:
+        hypotheses, labels = check_size(
+            num_hypotheses, num_hypotheses if num_labels is None else num_labels
+        )
         validation.whole("num_labels (M)", labels, least=hypotheses)
         table = np.zeros((hypotheses, labels))
         for row, support in zip(table, np.array_split(np.arange(labels), hypotheses), strict=True):
@@ -149,11 +159,19 @@ class Refined(HypothesisClass):
         if num_labels is not None:
             num_labels = validation.whole("num_labels (M)", num_labels, least=2)
             if num_labels % self.parts:
-                raise ValueError(f"num_labels must be a multiple of parts={self.parts}, got {num_labels}")
+                raise ValueError(
+                    f"num_labels must be a multiple of parts={self.parts}, got {num_labels}"
+                )
             num_labels //= self.parts
-        sizes = {"num_hypotheses": num_hypotheses, "num_labels": num_labels, "context_dim": context_dim}
+        sizes = {
+            "num_hypotheses": num_hypotheses,
+            "num_labels": num_labels,
+            "context_dim": context_dim,
+        }
         self.base = as_hypotheses(base, sizes | {"class_seed": class_seed}, base_options)
-        super().__init__(self.base.num_hypotheses, self.base.num_labels * self.parts, self.base.context_dim)
+        super().__init__(
+            self.base.num_hypotheses, self.base.num_labels * self.parts, self.base.context_dim
+        )
         self.constant = self.base.constant
         self._table = self._refine(np.zeros(self.context_dim)) if self.constant else None
 
@@ -193,7 +211,9 @@ class Hadamard(Table):
     ) -> None:
         from scipy.linalg import hadamard as sylvester_matrix  # imported here: it takes a while
 
-        num_hypotheses = validation.whole("num_hypotheses (2K, for K pairs)", num_hypotheses, least=2)
+        num_hypotheses = validation.whole(
+            "num_hypotheses (2K, for K pairs)", num_hypotheses, least=2
+        )
         if num_hypotheses % 2:
             raise ValueError(
                 f"the Hadamard class comes in pairs: num_hypotheses must be even, got {num_hypotheses}"
@@ -212,13 +232,17 @@ class Hadamard(Table):
         columns = sylvester_matrix(order)[1 : pairs + 1]
         first = (1.0 - columns) / order
         second = first + self.gap * columns / order
-        super().__init__(np.stack([first, second], axis=1).reshape(num_hypotheses, order), context_dim)
+        super().__init__(
+            np.stack([first, second], axis=1).reshape(num_hypotheses, order), context_dim
+        )
 
 
 def _distinguishability(epsilon: float) -> float:
     """``min{(e^eps - 1)^2, 1} e^eps``, infinite beyond the floats."""
     epsilon = validation.squarable("epsilon", epsilon)
-    return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * (math.exp(epsilon) if epsilon < 700.0 else math.inf)
+    return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * (
+        math.exp(epsilon) if epsilon < 700.0 else math.inf
+    )
 
 
 def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
@@ -290,5 +314,9 @@ def star_amplitude(num_hypotheses: int, horizon: int, epsilon: float, loss: str 
     size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
     half = validation.positive("epsilon", epsilon, most=300.0) / 2.0
-    growth = math.expm1(half) if validation.choice("loss", loss, ("kl", "tv")) == "kl" else math.sinh(half)
+    growth = (
+        math.expm1(half)
+        if validation.choice("loss", loss, ("kl", "tv")) == "kl"
+        else math.sinh(half)
+    )
     return min(1.0, 1.5 * math.sqrt((size - 1) / rounds) / growth)

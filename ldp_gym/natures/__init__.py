@@ -3,7 +3,17 @@
 from ldp_gym.natures.adversary import Adversary, Omniscient
 from ldp_gym.natures.base import IID, NATURES, Cycle, Drift, Nature, NatureView, Sequence
 
-__all__ = ["IID", "NATURES", "Adversary", "Cycle", "Drift", "Nature", "NatureView", "Omniscient", "Sequence"]
+__all__ = [
+    "IID",
+    "NATURES",
+    "Adversary",
+    "Cycle",
+    "Drift",
+    "Nature",
+    "NatureView",
+    "Omniscient",
+    "Sequence",
+]
 
 NATURES.own |= {
     "adversary": Adversary,

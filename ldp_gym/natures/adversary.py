@@ -27,7 +27,9 @@ class WorstOfPool(PoolNature):
 
     def contexts(self, view: NatureView) -> FloatArray:
         assert view.posterior is not None, "an adaptive nature gets the public posterior"
-        scores = np.broadcast_to(self._scores(view, view.posterior), (len(view.rounds), len(self.pool)))
+        scores = np.broadcast_to(
+            self._scores(view, view.posterior), (len(view.rounds), len(self.pool))
+        )
         # The first within rounding of the best: the last bit depends on the batch, the choice must not.
         best = scores * (1.0 + _ROUNDING) + _ROUNDING >= scores.max(axis=-1, keepdims=True)
         return self.pool[best.argmax(axis=-1)][:, None]
@@ -49,7 +51,9 @@ class Adversary(WorstOfPool):
     heuristic that looks one round ahead, not the supremum over all sequences of contexts.
     """
 
-    def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
+    def prepare(
+        self, hypotheses: Callable[[FloatArray], FloatArray], information: Information
+    ) -> Any:
         """The pool's candidates ``(..., P, K, M)``, their negentropies, and the messages' information."""
         candidates = hypotheses(self.pool[None])
         return candidates, negentropy(candidates), information(candidates)
@@ -72,10 +76,14 @@ class Omniscient(WorstOfPool):
 
     leaks_truth: ClassVar[bool] = True
 
-    def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
+    def prepare(
+        self, hypotheses: Callable[[FloatArray], FloatArray], information: Information
+    ) -> Any:
         """The pool's candidates."""
         return hypotheses(self.pool[None])
 
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
         assert view.truth is not None, "leaks_truth natures get the truth"
-        return kl(view.truth(self.pool[None], view.prepared), mixture(posterior[:, None], view.prepared))
+        return kl(
+            view.truth(self.pool[None], view.prepared), mixture(posterior[:, None], view.prepared)
+        )

@@ -78,7 +78,9 @@ class Nature(ABC):
     def num_uniforms(self) -> int:
         """Number of uniforms per context."""
 
-    def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
+    def prepare(
+        self, hypotheses: Callable[[FloatArray], FloatArray], information: Information
+    ) -> Any:
         """Work out once for a class what an adaptive nature needs in every round."""
         return None
 
@@ -124,7 +126,9 @@ class Drift(IID):
         keep = np.sqrt(1.0 - self.rate**2)
         for t in range(contexts.shape[1]):
             step = contexts[:, t]
-            previous = np.where(view.rounds[:, t, None] == 0, step, keep * previous + self.rate * step)
+            previous = np.where(
+                view.rounds[:, t, None] == 0, step, keep * previous + self.rate * step
+            )
             contexts[:, t] = previous
         return contexts
 
@@ -143,7 +147,11 @@ class PoolNature(Nature):
     num_uniforms = 0
 
     def __init__(
-        self, context_dim: int, pool: npt.ArrayLike | None = None, pool_size: int = 32, pool_seed: int = 0
+        self,
+        context_dim: int,
+        pool: npt.ArrayLike | None = None,
+        pool_size: int = 32,
+        pool_seed: int = 0,
     ) -> None:
         super().__init__(context_dim)
         if pool is None:
@@ -152,7 +160,9 @@ class PoolNature(Nature):
             rng = stream(Purpose.POOL, validation.seed("pool_seed", pool_seed))
             pool = rng.standard_normal((size, self.context_dim))
         found = resolve(pool, "contexts")
-        self.pool = game_arrays.checked_contexts("the contexts to pick from", found, self.context_dim)
+        self.pool = game_arrays.checked_contexts(
+            "the contexts to pick from", found, self.context_dim
+        )
         self.num_contexts = len(self.pool)
 
 
@@ -168,7 +178,11 @@ class Cycle(PoolNature):
     """
 
     def __init__(
-        self, context_dim: int, contexts: npt.ArrayLike | None = None, pool_size: int = 32, pool_seed: int = 0
+        self,
+        context_dim: int,
+        contexts: npt.ArrayLike | None = None,
+        pool_size: int = 32,
+        pool_seed: int = 0,
     ) -> None:
         super().__init__(context_dim, contexts, pool_size, pool_seed)
 

@@ -114,7 +114,11 @@ class EpsilonEstimate:
         if not self.holds:
             return f"the claim of eps = {self.claimed:g} is broken: {found}"
         needed = self.trials_needed
-        more = "" if needed is None else f"; at the shares seen here {needed:,} trials would be such a proof"
+        more = (
+            ""
+            if needed is None
+            else f"; at the shares seen here {needed:,} trials would be such a proof"
+        )
         return f"no proof that the claim of eps = {self.claimed:g} is broken ({found}){more}"
 
     def __str__(self) -> str:
@@ -176,13 +180,18 @@ def estimate_epsilon(
     confidence = validation.fraction("confidence", confidence)
     delta = validation.probability_below_one("delta", delta)
     rng = np.random.default_rng(validation.seed("seed", seed))
-    floats = not isinstance(mechanism, Channel) if floats is None else validation.flag("floats", floats)
+    floats = (
+        not isinstance(mechanism, Channel) if floats is None else validation.flag("floats", floats)
+    )
     call: Callable[[Any], Any] = mechanism  # type: ignore[assignment]
     if isinstance(mechanism, Channel):
         if num_labels is not None or vectorized:
             raise ValueError("num_labels and vectorized are for functions: a Channel knows its own")
         table, public = check_situation(mechanism, candidates, posterior)
-        claimed, num_labels = mechanism.epsilon if claimed is None else claimed, mechanism.num_labels
+        claimed, num_labels = (
+            mechanism.epsilon if claimed is None else claimed,
+            mechanism.num_labels,
+        )
         call, vectorized = lambda labels: mechanism.privatize(labels, table, rng, public), True
         width = 1 + math.prod(mechanism.message_shape)
     else:
@@ -194,7 +203,10 @@ def estimate_epsilon(
         num_labels, width = validation.whole("num_labels (M)", num_labels, least=2), 2
     if claimed is not None and claimed != math.inf:
         claimed = validation.nonnegative("claimed", claimed)
-    trials, vectorized = validate_trials(trials, num_labels), validation.flag("vectorized", vectorized)
+    trials, vectorized = (
+        validate_trials(trials, num_labels),
+        validation.flag("vectorized", vectorized),
+    )
     validation.fits_memory("trials", trials, width, "messages")
     source = Mechanism(call, vectorized, validation.positive("time_limit", time_limit))
 
@@ -205,7 +217,9 @@ def estimate_epsilon(
         return [messages[order == label] for label in labels]
 
     each, several, tested = trials // 4 // num_labels, trials // 8, trials // 4
-    first_look = _best_event(messages_of(list(range(num_labels)), each), delta, _FIRST_CAUTION, floats)
+    first_look = _best_event(
+        messages_of(list(range(num_labels)), each), delta, _FIRST_CAUTION, floats
+    )
     event = _best_event(messages_of(list(first_look.labels), several), delta, _CAUTION, floats)
     one, other = (first_look.labels[i] for i in event.labels)
     order = rng.permutation(np.repeat([one, other], tested))
@@ -253,7 +267,9 @@ class _Event:
         inner, node = self.tree.tree_, int(self.leaves[0])
         answers: dict[tuple[int, bool], str] = {}
         while node:
-            above = int(np.flatnonzero((inner.children_left == node) | (inner.children_right == node))[0])
+            above = int(
+                np.flatnonzero((inner.children_left == node) | (inner.children_right == node))[0]
+            )
             feature, right = int(inner.feature[above]), bool(inner.children_right[above] == node)
             text, value = self.features.text(feature, int(inner.threshold[above]), names, labels)
             answers.setdefault((feature, right), f"{text} {'>=' if right else '<'} {value:.9g}")
@@ -282,7 +298,9 @@ def _best_event(messages: list[FloatArray], delta: float, caution: float, floats
         random_state=0,
     ).fit(codes, labels)
     places = labels * tree.tree_.node_count + tree.apply(codes)
-    counts = np.bincount(places, minlength=len(messages) * tree.tree_.node_count).reshape(len(messages), -1)
+    counts = np.bincount(places, minlength=len(messages) * tree.tree_.node_count).reshape(
+        len(messages), -1
+    )
     found = [(*_best_leaves(counts, pair, each, delta, caution), pair) for pair in _pairs(counts)]
     _, leaves, pair = max(found, key=lambda one: one[0])
     return _Event(features, tree, leaves, pair)
@@ -301,7 +319,9 @@ def _best_leaves(
 ) -> tuple[float, IntArray]:
     """The confident log ratio of two labels, and the leaves in which it is reached."""
     one, other = counts[pair[0]], counts[pair[1]]
-    order = np.argsort((other + 0.5) / (one + 0.5), kind="stable")  # likelier for the first label first
+    order = np.argsort(
+        (other + 0.5) / (one + 0.5), kind="stable"
+    )  # likelier for the first label first
     order = order[one[order] + other[order] > 0]
     bounds = _epsilon_bound(np.cumsum(one[order]), np.cumsum(other[order]), each, caution, delta)
     best = int(bounds.argmax())
@@ -320,7 +340,9 @@ class _Features:
         self._columns = moving[:: -(-len(moving) // _MOST_ASKED) or 1]
         some = everything[:, self._columns]
         with np.errstate(all="ignore"):
-            self._floats = self._columns[(some != np.rint(some)).any(axis=0)][: _MOST_FLOATS * floats]
+            self._floats = self._columns[(some != np.rint(some)).any(axis=0)][
+                : _MOST_FLOATS * floats
+            ]
             # The projection: the direction in which the means of two labels' messages differ most, if many.
             spread = everything.std(axis=0) + 1e-300
             means = np.stack([each.mean(axis=0) for each in messages]) / spread
@@ -331,9 +353,16 @@ class _Features:
         self._cuts = [_thresholds(np.unique(column)) for column in self._reals(everything)]
         self._sizes = [len(cuts) + 1 for cuts in self._cuts]
         keys, counts = np.unique(_keys(everything), return_counts=True)
-        self._keys = keys[(counts > 1) | (np.arange(len(keys)) == 0)]  # messages that came again; never none
-        most, paired = len(everything) // _MESSAGES_PER_CELL, range(min(len(self._columns), _MOST_PAIRED))
-        self._pairs = [(i, j) for i, j in combinations(paired, 2) if self._sizes[i] * self._sizes[j] <= most]
+        self._keys = keys[
+            (counts > 1) | (np.arange(len(keys)) == 0)
+        ]  # messages that came again; never none
+        most, paired = (
+            len(everything) // _MESSAGES_PER_CELL,
+            range(min(len(self._columns), _MOST_PAIRED)),
+        )
+        self._pairs = [
+            (i, j) for i, j in combinations(paired, 2) if self._sizes[i] * self._sizes[j] <= most
+        ]
         bins, labels = self._bins(everything), np.repeat(np.arange(num_labels), len(messages[0]))
         sizes = [*(self._sizes[i] * self._sizes[j] for i, j in self._pairs), len(self._keys) + 1]
         self._senders = [
@@ -365,11 +394,16 @@ class _Features:
 
     def codes(self, messages: FloatArray) -> npt.NDArray[np.uint16]:
         """Codes ``(n, kept)`` of the features that were kept."""
-        found, bins = np.empty((len(messages), len(self._kept)), dtype=np.uint16), self._bins(messages)
+        found, bins = (
+            np.empty((len(messages), len(self._kept)), dtype=np.uint16),
+            self._bins(messages),
+        )
         for column, feature in zip(found.T, self._kept.tolist(), strict=True):
             place = feature - len(self._cuts)
             column[:] = (
-                bins(feature) if place < 0 else self._senders[place][self._cells(place, bins, messages)]
+                bins(feature)
+                if place < 0
+                else self._senders[place][self._cells(place, bins, messages)]
             )
         return found
 
@@ -379,12 +413,16 @@ class _Features:
         told = np.empty(len(self._kept))
         for feature, column in enumerate(codes.T):
             size = int(column.max()) + 1
-            counts = np.bincount(column * np.int64(num_labels) + labels, minlength=size * num_labels)
+            counts = np.bincount(
+                column * np.int64(num_labels) + labels, minlength=size * num_labels
+            )
             above = counts.reshape(size, num_labels)[::-1].cumsum(axis=0)[::-1]
             share = above.sum(axis=-1) / len(labels)
             variance = len(labels) * share * (1.0 - share) * (num_labels - 1) / num_labels**2
             excess = np.square(above - share[:, None] * above[0]).max(axis=-1)
-            told[feature] = (excess / (variance + 0.5)).max()  # the largest chi-square of a threshold
+            told[feature] = (
+                excess / (variance + 0.5)
+            ).max()  # the largest chi-square of a threshold
         gains = told.copy()  # of pairs and messages: beyond what their columns tell
         for feature, (one, other) in enumerate(self._pairs, start=plain):
             gains[feature] -= told[one] + told[other]
@@ -392,12 +430,18 @@ class _Features:
         self._kept = np.argsort(-gains, kind="stable")[:_MOST_FEATURES]
         return codes[:, self._kept]
 
-    def text(self, feature: int, code: int, names: list[str], labels: tuple[int, int]) -> tuple[str, float]:
+    def text(
+        self, feature: int, code: int, names: list[str], labels: tuple[int, int]
+    ) -> tuple[str, float]:
         """Words for a kept feature, of two labels, and the number above which its codes exceed ``code``."""
         place = int(self._kept[feature])
         columns, floats = ([names[i] for i in some] for some in (self._columns, self._floats))
         if place < len(self._cuts):
-            kinds = [*columns, "a projection of all numbers", *(f"the fraction of {name}" for name in floats)]
+            kinds = [
+                *columns,
+                "a projection of all numbers",
+                *(f"the fraction of {name}" for name in floats),
+            ]
             kinds += [f"the exponent of the lowest bit of {name}" for name in floats]
             return kinds[place], float(self._cuts[place][code])
         pair = [*self._pairs, ()][place - len(self._cuts)]

@@ -46,7 +46,9 @@ class ExactEpsilon:
 
 
 def exact_epsilon(
-    channel: Channel | FloatArray, candidates: FloatArray | None = None, posterior: FloatArray | None = None
+    channel: Channel | FloatArray,
+    candidates: FloatArray | None = None,
+    posterior: FloatArray | None = None,
 ) -> ExactEpsilon:
     """Compute the least eps for which the channel's declared density is eps-LDP at candidates ``(K, M)``.
 
@@ -77,19 +79,25 @@ def exact_epsilon(
         _check_totals(channel, candidates, posterior)
         labels = np.arange(max(_SENT, 2 * channel.num_labels)) % channel.num_labels
         sent = channel.privatize(labels, candidates, np.random.default_rng(0), posterior)
-        for some, log_density in log_densities(channel, channel.check_messages(sent), candidates, posterior):
+        for some, log_density in log_densities(
+            channel, channel.check_messages(sent), candidates, posterior
+        ):
             if (missed := beyond_worst_case(channel, found.epsilon, some, log_density)) is not None:
                 raise BrokenPromiseError(f"no certificate for {channel!r}: it needs {missed}")
     return found
 
 
-def worst_case(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> ExactEpsilon:
+def worst_case(
+    channel: Channel, candidates: FloatArray, posterior: FloatArray | None
+) -> ExactEpsilon:
     """Find the largest density ratio among the channel's ``worst_case_messages``."""
     found = []
     messages = channel.worst_case_messages(candidates, posterior)
     for some, log_density in log_densities(channel, messages, candidates, posterior):
         if not (log_density < np.inf).all():  # NaN too
-            raise ValueError(f"log_density of {channel!r} is NaN or infinite: there is nothing to certify")
+            raise ValueError(
+                f"log_density of {channel!r} is NaN or infinite: there is nothing to certify"
+            )
         found.append(_largest(log_density, some))
     worst = max(found, key=lambda one: one.epsilon, default=None)
     if worst is None or worst.epsilon == -np.inf:
@@ -147,7 +155,9 @@ def check_situation(
     """Check candidates ``(K, M)``, and the public posterior ``(K,)`` that an adaptive channel needs."""
     num_hypotheses = require_channel(channel).num_hypotheses
     if candidates is None:
-        raise ValueError("a Channel is audited at one context: pass candidates, the class there, (K, M)")
+        raise ValueError(
+            "a Channel is audited at one context: pass candidates, the class there, (K, M)"
+        )
     candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
     if posterior is not None:
         return candidates, game_arrays.one_posterior(posterior, num_hypotheses)
@@ -166,7 +176,10 @@ def log_densities(
     together = max(1, _MOST_DENSITIES // candidates.size)
     for start in range(0, len(messages), together):
         some = messages[start : start + together]
-        log_density, shape = channel.log_density(some, candidates, posterior), (len(some), channel.num_labels)
+        log_density, shape = (
+            channel.log_density(some, candidates, posterior),
+            (len(some), channel.num_labels),
+        )
         if getattr(log_density, "shape", None) != shape:
             raise ValueError(
                 f"log_density of {channel!r} must have shape (n, M), here {shape}, got "
@@ -236,10 +249,14 @@ class Certificate:
 
 def uniform_posterior(channel: Channel) -> FloatArray | None:
     """Return the uniform public posterior for an adaptive channel, None for any other."""
-    return uniform_distribution(require_channel(channel).num_hypotheses) if channel.adaptive else None
+    return (
+        uniform_distribution(require_channel(channel).num_hypotheses) if channel.adaptive else None
+    )
 
 
-def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
+def certify(
+    channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None
+) -> Certificate:
     """Audit a channel's claim at candidates ``(K, M)``: its eps if it is pure, its delta if it is not.
 
     It is about real arithmetic; :func:`~ldp_gym.audit.reachable` is about floats.
@@ -264,8 +281,14 @@ def warn_of_broken_promise(channel: Channel, candidates: FloatArray) -> None:
         return
     try:
         certificate = certify(channel, candidates, uniform_posterior(channel))
-        found = f"{channel!r} breaks its promise: it has epsilon = {certificate.epsilon:.6g}, delta = "
-        broken = None if certificate.holds else f"{found}{certificate.delta:.4g} at the game's candidates"
+        found = (
+            f"{channel!r} breaks its promise: it has epsilon = {certificate.epsilon:.6g}, delta = "
+        )
+        broken = (
+            None
+            if certificate.holds
+            else f"{found}{certificate.delta:.4g} at the game's candidates"
+        )
     except TypeError:  # no exact audit
         return
     except BrokenPromiseError as error:

@@ -90,10 +90,14 @@ class ExactTable(NamedTuple):
         rows = [[int(count) for count in row] for row in given["counts"]]
         messages = np.array(given["messages"])
         if len(messages) != len(rows) or len({len(row) for row in rows}) != 1:
-            raise ValueError(f"a table has a row of counts per message, got {len(rows)} and {len(messages)}")
+            raise ValueError(
+                f"a table has a row of counts per message, got {len(rows)} and {len(messages)}"
+            )
         if len(rows) == 1:
             return cls(messages, np.zeros((1, len(rows[0])), np.uint64), Fraction(1), 0.0)
-        if min(map(min, rows)) < 1 or any(sum(column) != TOTAL for column in zip(*rows, strict=True)):
+        if min(map(min, rows)) < 1 or any(
+            sum(column) != TOTAL for column in zip(*rows, strict=True)
+        ):
             raise ValueError("counts of a table are positive, and those of a label sum to 2^64")
         counts = np.array(rows, dtype=np.uint64)
         ratio = _largest_ratio(counts)
@@ -121,13 +125,17 @@ class ExactChannel:
         self.channel = require_channel(channel)
         advice = "Use one with finite messages, such as 'one-bit', or define messages_given_coins()"
         if math.isinf(channel.epsilon):
-            raise IncompatibleChannelError(f"{channel!r} hides nothing: there is no exact table. {advice}")
+            raise IncompatibleChannelError(
+                f"{channel!r} hides nothing: there is no exact table. {advice}"
+            )
         uniform = uniform_distribution(channel.num_hypotheses, channel.num_labels)
         coins = np.full(channel.num_public_coins, 0.5)
         try:
             channel.messages_given_coins(coins, uniform, uniform_posterior(channel))
         except TypeError as error:
-            raise IncompatibleChannelError(f"{channel!r} has no exact table: {error}. {advice}") from error
+            raise IncompatibleChannelError(
+                f"{channel!r} has no exact table: {error}. {advice}"
+            ) from error
         self._most_ratio = _exp_below(min(channel.epsilon, _LARGEST_EXPONENT))
 
     def table(
@@ -173,21 +181,29 @@ class ExactChannel:
         table = self._table(_uniforms(random_bits(64 * count), count), candidates, posterior)
         return table.pick(label, random_bits(64)), table.epsilon
 
-    def _table(self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None) -> ExactTable:
+    def _table(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
+    ) -> ExactTable:
         messages = self.channel.messages_given_coins(coins, candidates, posterior)
         if len(messages) == 1:
-            return ExactTable(messages, np.zeros((1, self.channel.num_labels), np.uint64), Fraction(1), 0.0)
+            return ExactTable(
+                messages, np.zeros((1, self.channel.num_labels), np.uint64), Fraction(1), 0.0
+            )
         log_density = self.channel.log_density(messages, candidates, posterior)
         law = np.exp(log_density - log_density.max())
         law /= law.sum(axis=0)
         if not law.min() >= 0.0:  # NaN too
-            raise BrokenPromiseError(f"{self.channel!r} has no density at these candidates: {log_density}")
+            raise BrokenPromiseError(
+                f"{self.channel!r} has no density at these candidates: {log_density}"
+            )
         mean, share = law.mean(axis=1, keepdims=True), _LEAST_SHARE
         while share <= max(_MOST_SHARE, min(_RATIO_ROUNDING / self.channel.epsilon, 1.0)):
             counts = _to_counts(law + share * (mean - law))
             ratio = _largest_ratio(counts)
             if ratio <= self._most_ratio:
-                return ExactTable(messages, counts, ratio, min(_log_above(ratio), self.channel.epsilon))
+                return ExactTable(
+                    messages, counts, ratio, min(_log_above(ratio), self.channel.epsilon)
+                )
             share *= 16.0
         raise BrokenPromiseError(
             f"{self.channel!r} does not keep its promise at these candidates: its density ratios exceed "

@@ -104,7 +104,9 @@ def _judge_finite(
         excluded |= not can[can.any(axis=1)].all()  # messages that nobody sends do not count
         shares.append(law[can.sum(axis=1) == 1].sum(axis=0).mean())
     if not excluded:
-        return Reachability("holds", "its messages are finitely many, and every label can send each", 0.0)
+        return Reachability(
+            "holds", "its messages are finitely many, and every label can send each", 0.0
+        )
     share = float(np.mean(shares))
     reason = f"some labels never send some of its messages; {share:.2%} of messages give their label away"
     return Reachability("broken", reason, share, 1.0 if share else None)
@@ -135,11 +137,15 @@ def _judge_laplace(
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     reached = np.any([value(low + step) == wanted for step in range(-_AROUND, _AROUND + 2)], axis=0)
     if reached.all():
-        return Reachability("not judged", f"each of {count} messages can come from every label", 0.0)
+        return Reachability(
+            "not judged", f"each of {count} messages can come from every label", 0.0
+        )
     single = reached.sum(axis=1) == 1
     share, excluding = float(single.mean()), (~reached.all(axis=1)).mean()
     correct = float(reached[single, labels[single]].mean()) if single.any() else None
     reason = f"{excluding:.1%} of {count} messages cannot come from some label"
     if correct is not None:
-        reason += f"; {share:.1%} can come from one label only, the true one for {correct:.1%} of those"
+        reason += (
+            f"; {share:.1%} can come from one label only, the true one for {correct:.1%} of those"
+        )
     return Reachability("broken", f"{reason} (unless h_t exchanges it, once in T)", share, correct)

@@ -56,7 +56,9 @@ class Mechanism:
         prints, start = io.StringIO(), time.monotonic()
         try:
             with contextlib.redirect_stdout(prints), _alarm(self._seconds_left):
-                self.messages = self._vector(labels) if self._vectorized else list(self._each(labels))
+                self.messages = (
+                    self._vector(labels) if self._vectorized else list(self._each(labels))
+                )
         except _TimeUp:
             raise MechanismFailedError(
                 f"{self._name} took more than {self._limit:g} seconds, last for label {self._label}, and "
@@ -69,7 +71,9 @@ class Mechanism:
             ) from error
         self._seconds_left -= time.monotonic() - start
         if first := prints.getvalue()[:80].strip():
-            warnings.warn(f"{self._name} prints, as {first!r}: the audit does not read it", stacklevel=4)
+            warnings.warn(
+                f"{self._name} prints, as {first!r}: the audit does not read it", stacklevel=4
+            )
         self._check_kinds(labels)
         self.layout = self.layout or Layout(self.messages)
         return self.layout.matrix(self.messages)
@@ -86,7 +90,9 @@ class Mechanism:
         messages = self._call(labels.copy())
         if not isinstance(messages, list | tuple | np.ndarray) or len(messages) != len(labels):
             size = len(messages) if isinstance(messages, Collection) else type(messages).__name__
-            raise TypeError(f"{len(labels)} labels must give a list or array of as many messages, got {size}")
+            raise TypeError(
+                f"{len(labels)} labels must give a list or array of as many messages, got {size}"
+            )
         self._drawn += len(labels)
         return messages  # type: ignore[return-value]
 
@@ -107,7 +113,9 @@ class _TimeUp(BaseException):
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
     """Raise :class:`_TimeUp` after some seconds, where alarms can be set."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+    if threading.current_thread() is not threading.main_thread() or not hasattr(
+        signal, "setitimer"
+    ):
         yield
         return
 
@@ -149,7 +157,9 @@ class Layout:
             self.names = [f"coordinate {i}" for i in range(array.shape[1])]
             return
         width = min(max(len(self._numbers(message)) for message in messages), 2 * _MOST)
-        parts = {"string": "character", "bytes": "bit", "set": "place in its order"}.get(self._kind, "number")
+        parts = {"string": "character", "bytes": "bit", "set": "place in its order"}.get(
+            self._kind, "number"
+        )
         self.names = [f"({element!r} in it)" for element in elements]
         self.names += [f"{parts} {i}" for i in range(width - len(elements))] + ["its length"]
 
@@ -174,7 +184,11 @@ class Layout:
             array = np.asarray(messages)
         except ValueError:  # of different lengths
             return None
-        return array.astype(np.float64).reshape(len(messages), -1) if array.dtype.kind in "biuf" else None
+        return (
+            array.astype(np.float64).reshape(len(messages), -1)
+            if array.dtype.kind in "biuf"
+            else None
+        )
 
     def _numbers(self, message: Any) -> list[float]:
         if self._kind == "set":

@@ -83,14 +83,22 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
         wrong = beyond_worst_case(channel, worst, messages, log_density)
         listed = channel.list_messages(*public) if few else None
         if listed is not None and listed.complete:
-            declared = np.exp(channel.log_density(listed.messages, *public) + listed.log_weights[:, None])
-            wrong = wrong or _goodness_of_fit(listed.messages, declared[:, labels], messages, places, labels)
+            declared = np.exp(
+                channel.log_density(listed.messages, *public) + listed.log_weights[:, None]
+            )
+            wrong = wrong or _goodness_of_fit(
+                listed.messages, declared[:, labels], messages, places, labels
+            )
         else:
             for name, gain in _log_gains(places, messages, log_density):
                 gains[name] += gain
         if wrong:
             return wrong
-    odds = float(np.logaddexp.reduce(list(gains.values()))) - math.log(len(gains)) if gains else -math.inf
+    odds = (
+        float(np.logaddexp.reduce(list(gains.values()))) - math.log(len(gains))
+        if gains
+        else -math.inf
+    )
     if odds < -math.log(ERROR_RATE):
         return None
     return (
@@ -121,7 +129,9 @@ def _goodness_of_fit(
     return None
 
 
-def _log_gains(places: IntArray, messages: Messages, log_density: FloatArray) -> Iterator[tuple[str, float]]:
+def _log_gains(
+    places: IntArray, messages: Messages, log_density: FloatArray
+) -> Iterator[tuple[str, float]]:
     """Classifiers by name, with the sum of ``log(r / belief)`` at the labels of the second half."""
     relative = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
     beliefs, half = relative / relative.sum(axis=-1, keepdims=True), len(relative) // 2

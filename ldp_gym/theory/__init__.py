@@ -26,7 +26,12 @@ from ldp_gym.theory.rates import (
     noninteractive_lower_bound,
     tv_lower_bound,
 )
-from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
+from ldp_gym.theory.regret import (
+    exp3_regret_bound,
+    fixed_share_bound,
+    soft_bayes_bound,
+    wma_regret_bound,
+)
 
 __all__ = [
     "ClassFloor",

@@ -37,7 +37,9 @@ def wma_bound(
     return regret + _overhead(num_hypotheses, horizon, gamma)
 
 
-def exp3_bound(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
+def exp3_bound(
+    num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None
+) -> float:
     """Algorithm 2's KL-risk: ``sqrt(2TK log K) / c_pdp + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
 
     Theorem 5, by Lemma 8 and the same steps as :func:`wma_bound`.
@@ -59,14 +61,18 @@ def wma_loss_regret(
     return _loss_regret(num_hypotheses, horizon, scale, gamma)
 
 
-def exp3_loss_regret(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
+def exp3_loss_regret(
+    num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None
+) -> float:
     """``sqrt(2TK log K) / c_pdp``: regret of Algorithm 2 in log-likelihoods (Lemma 7), noise within c'."""
     scale = single_noise_scale(num_hypotheses, horizon, epsilon)
     return math.sqrt(num_hypotheses) * _loss_regret(num_hypotheses, horizon, scale, gamma)
 
 
 def _loss_regret(num_hypotheses: int, horizon: int, scale: float, gamma: float | None) -> float:
-    inverse_c = log_range(num_hypotheses, horizon) + 2.0 * offset(num_hypotheses, horizon, scale, gamma)
+    inverse_c = log_range(num_hypotheses, horizon) + 2.0 * offset(
+        num_hypotheses, horizon, scale, gamma
+    )
     return inverse_c * math.sqrt(2.0 * horizon * math.log(num_hypotheses))
 
 

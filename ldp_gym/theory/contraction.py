@@ -228,9 +228,15 @@ def _matching(worth: FloatArray) -> list[tuple[int, int]]:
             improved = False
             for i, j in zip(*np.triu_indices(len(pairs), 1), strict=True):
                 (a, b), (c, d) = pairs[i], pairs[j]
-                gains = worth[a, b] + worth[c, d], worth[a, c] + worth[b, d], worth[a, d] + worth[b, c]
+                gains = (
+                    worth[a, b] + worth[c, d],
+                    worth[a, c] + worth[b, d],
+                    worth[a, d] + worth[b, c],
+                )
                 if max(gains) > gains[0] * (1.0 + 1e-9):
-                    pairs[i], pairs[j] = ((a, c), (b, d)) if gains[1] >= gains[2] else ((a, d), (b, c))
+                    pairs[i], pairs[j] = (
+                        ((a, c), (b, d)) if gains[1] >= gains[2] else ((a, d), (b, c))
+                    )
                     improved = True
         found.append((sum(worth[pair] for pair in pairs), pairs))
     return max(found)[1]

@@ -22,8 +22,8 @@ for its members and ``c_S`` for others. Two lower bounds of ``H_t`` follow; the 
    ``v = (e^eps + 1) / (K - 1) max_n n (K - n) / (K + g n)``, ``g = e^eps - 1``. So ``H_t >= G(v t)``, for the
    largest convex G below the values at whole numbers.
 
-For 3 to 8 hypotheses a dynamic program over all eps-private channels (``benchmarks/floors.py``) proves more;
-its floors are shipped for some eps.
+For 3 to 8 hypotheses a dynamic program over all eps-private channels (``benchmarks/studies/floors.py``)
+proves more; its floors are shipped for some eps.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
     return rounds * log_k - rate * rounds * (rounds - 1) / 2.0
 
 
-def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: bool = True) -> float:
+def risk_floor(
+    num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: bool = True
+) -> float:
     """Largest of the lower bounds on the risk on K disjoint supports under a uniform truth.
 
     From 3 to 8 hypotheses and at epsilon = 0.5, 1, 2 and 4 it is mostly that of a dynamic program. At

@@ -66,7 +66,12 @@ def information_rate(
 
 
 def likelihood_ratios(
-    channel: Channel, table: FloatArray, prior: FloatArray, public: FloatArray | None, samples: int, seed: int
+    channel: Channel,
+    table: FloatArray,
+    prior: FloatArray,
+    public: FloatArray | None,
+    samples: int,
+    seed: int,
 ) -> tuple[FloatArray, FloatArray, IntArray | None]:
     """Messages of the mixture that ``prior`` makes of a table ``(K, M)``: listed, or drawn if they cannot be.
 
@@ -87,7 +92,9 @@ def likelihood_ratios(
     possible = mixed > 0.0
     chances = np.full(len(mixed), 1.0 / len(mixed))
     if listed is not None:
-        chances[possible] = mixed[possible] * np.exp(listed.log_weights[possible] + peak[possible, 0])
+        chances[possible] = mixed[possible] * np.exp(
+            listed.log_weights[possible] + peak[possible, 0]
+        )
     ratios = likelihood[possible] / mixed[possible, None]
     return chances[possible], ratios, None if draws is None else draws[possible]
 
@@ -122,7 +129,9 @@ class MessageInformation:
 
     def __init__(self, channel: Channel, candidates: FloatArray) -> None:
         self._channel = require_channel(channel)
-        self._candidates = game_arrays.candidates(candidates, channel.num_hypotheses, channel.num_labels)
+        self._candidates = game_arrays.candidates(
+            candidates, channel.num_hypotheses, channel.num_labels
+        )
         self._reference = None if channel.adaptive else self._compare(None)
 
     def __call__(self, posterior: FloatArray) -> FloatArray:
@@ -139,7 +148,11 @@ class MessageInformation:
     def _compare(self, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Messages: chances ``(..., S)``, ratios ``(..., K, S)``, and ``E_r l_k log l_k``, ``(..., K)``."""
         channel, candidates = self._channel, self._candidates[..., None, :, :]
-        prior = uniform_distribution(channel.num_hypotheses) if weights is None else weights[..., None, :]
+        prior = (
+            uniform_distribution(channel.num_hypotheses)
+            if weights is None
+            else weights[..., None, :]
+        )
         public = prior if channel.adaptive else None
         space = channel.message_space
         if isinstance(space, gym.spaces.Discrete) and space.n <= _MESSAGES:
@@ -151,13 +164,19 @@ class MessageInformation:
             mixed = np.einsum("...k,...k->...", likelihoods, prior)
             chances = uniform_distribution(*mixed.shape)
         possible = mixed[..., None] > 0.0
-        ratios = np.divide(likelihoods, mixed[..., None], where=possible, out=np.zeros_like(likelihoods))
-        ratios = np.ascontiguousarray(np.swapaxes(ratios, -1, -2))  # sums over hypotheses run along messages
+        ratios = np.divide(
+            likelihoods, mixed[..., None], where=possible, out=np.zeros_like(likelihoods)
+        )
+        ratios = np.ascontiguousarray(
+            np.swapaxes(ratios, -1, -2)
+        )  # sums over hypotheses run along messages
         from scipy.special import entr
 
         return chances, ratios, -np.einsum("...s,...ks->...k", chances, entr(ratios))
 
-    def _sample(self, candidates: FloatArray, prior: FloatArray, public: FloatArray | None) -> FloatArray:
+    def _sample(
+        self, candidates: FloatArray, prior: FloatArray, public: FloatArray | None
+    ) -> FloatArray:
         """The likelihoods ``(..., S, K)``, up to a factor, of messages of the mixture with fixed coins."""
         channel = self._channel
         num_messages = _MESSAGES_ADAPTIVE if channel.adaptive else _MESSAGES
@@ -165,7 +184,9 @@ class MessageInformation:
         law = np.einsum("...k,...km->...m", prior, candidates)
         shape = np.broadcast_shapes(law.shape[:-1], coins.shape[:1])
         coins = np.broadcast_to(coins, (*shape, coins.shape[-1]))
-        messages = channel.encode(categorical(law, coins[..., 0]), candidates, coins[..., 1:], public)
+        messages = channel.encode(
+            categorical(law, coins[..., 0]), candidates, coins[..., 1:], public
+        )
         log_likelihood = channel.log_likelihood(messages, candidates, public)
         return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
 

@@ -65,7 +65,9 @@ def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> fl
         return float(rounds * _divergence(p, q, np.array([0.5]))[0])
     reach = math.ceil(min(_LARGEST_LOG_RATIO / step, rounds * (len(law) // 2)))
     places = np.arange(-reach, reach + 1)
-    law = law[max(0, len(law) // 2 - reach) : len(law) // 2 + reach + 1]  # no longer than what it moves
+    law = law[
+        max(0, len(law) // 2 - reach) : len(law) // 2 + reach + 1
+    ]  # no longer than what it moves
     # Masses sqrt(p q): those of p and q are e^(step i / 2) and e^(-step i / 2) times as large.
     masses, total = (places == 0).astype(np.float64), 0.0
     pays = np.cosh(step * places / 2.0) * _divergence(p, q, 1.0 / (1.0 + np.exp(-step * places)))
@@ -92,7 +94,9 @@ def dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float,
     points = int(np.clip(math.ceil(widest / _RATIO_STEP), *_RATIO_POINTS))
     step = widest * (1.0 + 1e-9) / points
     places = np.arange(-points - 1, points + 2)
-    excess = np.expm1(step * places)  # gamma - 1: no difference of large terms, however near p and q are
+    excess = np.expm1(
+        step * places
+    )  # gamma - 1: no difference of large terms, however near p and q are
     sticks = np.maximum(p - q - excess[:, None] * q, 0.0).sum(axis=1)
     profile = np.maximum(np.maximum(0.0, -excess), signal * sticks - lie * excess)
     slopes = np.diff(profile) / np.diff(excess)
@@ -107,7 +111,10 @@ def _divergence(p: FloatArray, q: FloatArray, weights: FloatArray) -> FloatArray
     w = weights[:, None]
     mixed = w * p + (1.0 - w) * q
     off = (p - q) / np.maximum(mixed, np.finfo(np.float64).tiny)
-    one, other = np.maximum((1.0 - w) * off, -1.0), np.maximum(-w * off, -1.0)  # p / m - 1 and q / m - 1
+    one, other = (
+        np.maximum((1.0 - w) * off, -1.0),
+        np.maximum(-w * off, -1.0),
+    )  # p / m - 1 and q / m - 1
     told = mixed * (w * xlog1py(1.0 + one, one) + (1.0 - w) * xlog1py(1.0 + other, other))
     return np.maximum(told.sum(axis=1), 0.0)
 
@@ -115,7 +122,9 @@ def _divergence(p: FloatArray, q: FloatArray, weights: FloatArray) -> FloatArray
 # -- What a channel tells about pairs ------------------------------------------------------------------
 
 
-def pair_information(channel: Channel, candidates: FloatArray, among: BoolArray | None = None) -> FloatArray:
+def pair_information(
+    channel: Channel, candidates: FloatArray, among: BoolArray | None = None
+) -> FloatArray:
     """The information of one message about which of two hypotheses is the truth, pair by pair, ``(K, K)``.
 
     In nats, if both are equally likely: the Jensen-Shannon divergence of their messages. 0 for a pair that
@@ -139,7 +148,9 @@ def pair_information(channel: Channel, candidates: FloatArray, among: BoolArray 
         if among is None or among[j, k]:
             public = np.isin(np.arange(size), [j, k]) / 2.0
             chances, ratios, _ = likelihood_ratios(channel, table, public, public, _SAMPLES, 0)
-            information[j, k] = information[k, j] = pair_divergences(chances, ratios[:, [j, k]])[0, 1]
+            information[j, k] = information[k, j] = pair_divergences(chances, ratios[:, [j, k]])[
+                0, 1
+            ]
     return information
 
 
@@ -186,7 +197,9 @@ def blind_pairs(
         ([(0, 1)], [])
     """
     size = require_channel(channel).num_hypotheses
-    tables = game_arrays.candidates(tables, size, channel.num_labels).reshape(-1, size, channel.num_labels)
+    tables = game_arrays.candidates(tables, size, channel.num_labels).reshape(
+        -1, size, channel.num_labels
+    )
     apart = np.maximum(tables[:, :, None] - tables[:, None], 0.0).sum(axis=-1).max(axis=0)
     unknown = np.triu(apart > validation.nonnegative("distance", distance), 1)
     tolerance = validation.nonnegative("tolerance", tolerance)

@@ -54,7 +54,9 @@ def _worst_odds(num_hypotheses: int, prior: npt.ArrayLike | None) -> tuple[float
         return float(size), float(size)
     weights = game_arrays.row("prior", prior, size, place="hypothesis")
     if not weights.min() > 0.0:
-        raise ValueError(f"prior must be positive, got {weights.min()}: such a truth is never found")
+        raise ValueError(
+            f"prior must be positive, got {weights.min()}: such a truth is never found"
+        )
     return float(np.sqrt(weights / weights.min()).sum()), float(1.0 / weights.min())
 
 
@@ -67,7 +69,9 @@ def _rounds_for(squares: float, alpha: float) -> int:
     """Least T at which ``sqrt(squares / T) <= alpha``."""
     alpha = validation.positive("alpha", alpha)
     if math.sqrt(squares) / alpha > math.sqrt(MOST_ROUNDS):
-        raise ValueError(f"alpha={alpha:g} takes more than {float(MOST_ROUNDS):g} rounds; raise alpha or eps")
+        raise ValueError(
+            f"alpha={alpha:g} takes more than {float(MOST_ROUNDS):g} rounds; raise alpha or eps"
+        )
     return max(1, math.ceil(squares / alpha**2))
 
 
@@ -88,7 +92,9 @@ def interactive_tv_bound(
 
 def interactive_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
     """``2 (K-1) / (alpha s)^2``, rounded up: rounds to an averaged TV-risk of alpha, by Theorem 1."""
-    return _rounds_for(2.0 * (_worst_odds(num_hypotheses, None)[0] - 1.0) / _signal(epsilon) ** 2, alpha)
+    return _rounds_for(
+        2.0 * (_worst_odds(num_hypotheses, None)[0] - 1.0) / _signal(epsilon) ** 2, alpha
+    )
 
 
 def interactive_kl_bound(
@@ -130,7 +136,9 @@ def half_space_tv_bound(
 
 def half_space_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
     """``pi (K-1) log K / (4 alpha^2 s^2)``, rounded up: rounds to an averaged TV-risk of alpha."""
-    return _rounds_for(_half_space_squares(num_hypotheses, None, None) / _signal(epsilon) ** 2, alpha)
+    return _rounds_for(
+        _half_space_squares(num_hypotheses, None, None) / _signal(epsilon) ** 2, alpha
+    )
 
 
 def half_space_kl_bound(
@@ -141,10 +149,16 @@ def half_space_kl_bound(
     ``g(K) = K log K / (K-1)``. With a prior, ``1/pi_*`` replaces K in g and in ``log K``.
     """
     root = math.sqrt(_half_space_squares(num_hypotheses, prior, None))
-    return _kl_per_tv(_worst_odds(num_hypotheses, prior)[1]) * root * _root_noise(epsilon, _rounds(horizon))
+    return (
+        _kl_per_tv(_worst_odds(num_hypotheses, prior)[1])
+        * root
+        * _root_noise(epsilon, _rounds(horizon))
+    )
 
 
-def _half_space_squares(num_hypotheses: int, prior: npt.ArrayLike | None, failure: float | None) -> float:
+def _half_space_squares(
+    num_hypotheses: int, prior: npt.ArrayLike | None, failure: float | None
+) -> float:
     """Bound on ``sum_t s_t^2 TV_t^2`` of Bayes on ``half-space``."""
     surprise = math.log(_worst_odds(num_hypotheses, prior)[1])
     if failure is not None:
@@ -196,7 +210,9 @@ def noninteractive_lower_bound(num_hypotheses: int, horizon: int, epsilon: float
     def bound(a: FloatArray, size: int, rounds: int) -> FloatArray:
         slope = _star_information(a, epsilon, _forward_share) / (size * math.log(size))
         start = 1.0 - math.log(2.0) / math.log(size)
-        counted = np.minimum(rounds, np.floor(start / np.maximum(slope, 1e-300)) + 1.0)  # terms above 0
+        counted = np.minimum(
+            rounds, np.floor(start / np.maximum(slope, 1e-300)) + 1.0
+        )  # terms above 0
         return 0.5 * math.log(2.0) * a * counted * (start - slope * (counted - 1.0) / 2.0)
 
     interactive = interactive_lower_bound(num_hypotheses, horizon, epsilon)
@@ -213,7 +229,9 @@ def tv_lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
 
     def bound(a: FloatArray, size: int, rounds: int) -> FloatArray:
         a = np.minimum(a, 1.0 - 1e-9)  # so that a s is below 1 in floats
-        kappa = np.square(a * math.sinh(epsilon / 2.0)) * _reverse_share(a * math.tanh(epsilon / 2.0))
+        kappa = np.square(a * math.sinh(epsilon / 2.0)) * _reverse_share(
+            a * math.tanh(epsilon / 2.0)
+        )
         return a / 4.0 * _sum_of_psi(kappa / (size - 1), rounds) / rounds
 
     return _best_amplitude(bound, num_hypotheses, horizon, epsilon, "tv")
@@ -244,7 +262,9 @@ def _star_information(
 ) -> FloatArray:
     """``kappa``: most that a message tells about the leaves of a star, summed over them."""
     ratio = amplitudes * (math.expm1(epsilon) / 2.0)
-    return np.square(amplitudes * math.expm1(epsilon / 2.0)) * np.minimum(1.0, share(ratio / (1.0 + ratio)))
+    return np.square(amplitudes * math.expm1(epsilon / 2.0)) * np.minimum(
+        1.0, share(ratio / (1.0 + ratio))
+    )
 
 
 def _reverse_share(u: FloatArray) -> FloatArray:

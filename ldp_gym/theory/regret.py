@@ -40,7 +40,9 @@ def wma_regret_bound(
     return _above_opt(regret, num_hypotheses, horizon, gamma)
 
 
-def exp3_regret_bound(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
+def exp3_regret_bound(
+    num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None
+) -> float:
     """Algorithm 2's expected risk less OPT, whatever the truth (see this module's proof)."""
     regret = exp3_loss_regret(num_hypotheses, horizon, epsilon, gamma)
     return _above_opt(regret, num_hypotheses, horizon, gamma)

@@ -99,11 +99,15 @@ class Member(Truth):
 
     needs_contexts: ClassVar[bool] = False
     constant: ClassVar[bool] = True
-    num_episode_uniforms = 1  # even where the member is given: episodes of different truths share all else
+    num_episode_uniforms = (
+        1  # even where the member is given: episodes of different truths share all else
+    )
 
     def __init__(self, num_hypotheses: int, member: int | None = None) -> None:
         self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
-        self.member = None if member is None else validation.index("truth", member, self.num_hypotheses)
+        self.member = (
+            None if member is None else validation.index("truth", member, self.num_hypotheses)
+        )
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
         """Draw the members' indices ``(B, 1)``."""
@@ -135,7 +139,9 @@ class Fixed(Truth):
         try:
             self.row = game_arrays.row("truth", row, num_labels)
         except ValueError as error:  # logged labels look alike
-            advice = 'to replay logged labels: truth="replay", truth_kwargs={"contexts": X, "labels": y}'
+            advice = (
+                'to replay logged labels: truth="replay", truth_kwargs={"contexts": X, "labels": y}'
+            )
             raise ValueError(f"{error}; {advice}") from error
 
     def distributions(self, view: TruthView) -> FloatArray:
@@ -152,7 +158,9 @@ class Function(Truth):
             ``(..., M)`` in the same way is called on whole batches, which is faster.
     """
 
-    def __init__(self, num_labels: int, context_dim: int, function: Callable[[FloatArray], Any]) -> None:
+    def __init__(
+        self, num_labels: int, context_dim: int, function: Callable[[FloatArray], Any]
+    ) -> None:
         self._function = batched_function(function, context_dim, num_labels, "the truth")
 
     def distributions(self, view: TruthView) -> FloatArray:
@@ -161,17 +169,26 @@ class Function(Truth):
 
 
 def as_truth(
-    source: object, hypotheses: HypothesisClass, horizon: int, options: Mapping[str, Any] | None = None
+    source: object,
+    hypotheses: HypothesisClass,
+    horizon: int,
+    options: Mapping[str, Any] | None = None,
 ) -> Truth:
     """Make a truth from the rule ``truth``, with the options of a named one."""
     num_labels, context_dim = hypotheses.num_labels, hypotheses.context_dim
     if isinstance(source, str):
         of_class = ("num_hypotheses", "num_labels", "context_dim", "classes")
-        game_parameters = {name: getattr(hypotheses, name) for name in of_class} | {"horizon": horizon}
+        game_parameters = {name: getattr(hypotheses, name) for name in of_class} | {
+            "horizon": horizon
+        }
         made = TRUTHS.build(source, game_parameters, options or {})
-        return validation.instance(f"the truth {source!r}", made, Truth, "a Truth (made, not its class)")
+        return validation.instance(
+            f"the truth {source!r}", made, Truth, "a Truth (made, not its class)"
+        )
     if options:
-        raise TypeError(f"truth_kwargs {sorted(options)} go with a named truth, not with {describe(source)}")
+        raise TypeError(
+            f"truth_kwargs {sorted(options)} go with a named truth, not with {describe(source)}"
+        )
     if isinstance(source, Truth):
         return source
     if isinstance(source, Integral) and not isinstance(source, bool):

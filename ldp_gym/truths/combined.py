@@ -35,15 +35,21 @@ class Mixture(Truth):
         members: Sequence[int] | None = None,
         weights: Sequence[float] | None = None,
     ) -> None:
-        self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
-        self._members = None if members is None else validation.indices("members", members, num_hypotheses)
+        self.num_hypotheses = num_hypotheses = validation.whole(
+            "num_hypotheses (K)", num_hypotheses, least=1
+        )
+        self._members = (
+            None if members is None else validation.indices("members", members, num_hypotheses)
+        )
         if num_members is None:
             num_members = 2 if self._members is None else len(self._members)
         self.num_members = validation.whole("num_members", num_members, least=1)
         if self._members is not None and len(self._members) != self.num_members:
             raise ValueError(f"num_members={num_members} contradicts members={members}")
         if self.num_members > num_hypotheses:
-            raise ValueError(f"num_members must be at most K = {num_hypotheses}, got {self.num_members}")
+            raise ValueError(
+                f"num_members must be at most K = {num_hypotheses}, got {self.num_members}"
+            )
         self._weights = None
         if weights is not None:
             self._weights = game_arrays.row("row of weights", weights, self.num_members, "member")
@@ -62,7 +68,9 @@ class Mixture(Truth):
         if self._weights is not None:
             weights = np.broadcast_to(self._weights, weights.shape)
         drawn = np.zeros((len(uniforms), self.num_hypotheses))
-        np.add.at(drawn, (np.arange(len(uniforms))[:, None], members), weights)  # a member may come twice
+        np.add.at(
+            drawn, (np.arange(len(uniforms))[:, None], members), weights
+        )  # a member may come twice
         return drawn
 
     def distributions(self, view: TruthView) -> FloatArray:
@@ -136,22 +144,30 @@ class Switching(Truth):
         switches: Sequence[int] | None = None,
         members: Sequence[int] | None = None,
     ) -> None:
-        self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        self.num_hypotheses = num_hypotheses = validation.whole(
+            "num_hypotheses (K)", num_hypotheses, least=2
+        )
         self.horizon = horizon = validation.whole("horizon (T)", horizon, least=1)
         self._switches = None
         if switches is not None:
             self._switches = validation.indices("switches", switches, horizon)
             if (np.diff(self._switches, prepend=0) <= 0).any():
-                raise ValueError(f"switches must increase and lie in 1..{horizon - 1}, got {list(switches)}")
+                raise ValueError(
+                    f"switches must increase and lie in 1..{horizon - 1}, got {list(switches)}"
+                )
         if num_switches is None:
             num_switches = 1 if self._switches is None else len(self._switches)
         self.num_switches = validation.whole("num_switches", num_switches, least=0)
         if self._switches is not None and len(self._switches) != self.num_switches:
             raise ValueError(f"num_switches={num_switches} contradicts switches={switches}")
         if self.num_switches >= horizon:
-            raise ValueError(f"num_switches must be below the horizon {horizon}, got {self.num_switches}")
+            raise ValueError(
+                f"num_switches must be below the horizon {horizon}, got {self.num_switches}"
+            )
         self.num_episode_uniforms = 2 * self.num_switches + 1  # one per switch, and one per member
-        self._members = None if members is None else validation.indices("members", members, num_hypotheses)
+        self._members = (
+            None if members is None else validation.indices("members", members, num_hypotheses)
+        )
         if self._members is not None and len(self._members) != self.num_switches + 1:
             raise ValueError(
                 f"members must be one more than the {self.num_switches} switches, got {len(self._members)}"

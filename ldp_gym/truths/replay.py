@@ -49,7 +49,9 @@ class Replay(Truth):
         self.resample, self.horizon = validation.flag("resample", resample), horizon
         self.order = validation.choice("order", order, ("given", "shuffled"))
         self.num_labels = num_labels
-        self.contexts = game_arrays.checked_contexts("contexts", resolve(contexts, "contexts"), context_dim)
+        self.contexts = game_arrays.checked_contexts(
+            "contexts", resolve(contexts, "contexts"), context_dim
+        )
         self.labels = label_indices(resolve(labels, "labels"), num_labels, classes)
         if len(self.contexts) != len(self.labels):
             raise ValueError(
@@ -59,7 +61,9 @@ class Replay(Truth):
         if len(self.labels) < 2:
             raise ValueError(f"replay needs at least 2 rows, got {len(self.labels)}")
         self.num_rounds = None if self.resample else len(self.labels)
-        self.num_episode_uniforms = int(self.resample or self.order == "shuffled")  # it seeds the rows
+        self.num_episode_uniforms = int(
+            self.resample or self.order == "shuffled"
+        )  # it seeds the rows
         self.nature = ReplayedContexts(context_dim, self)
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
@@ -80,7 +84,9 @@ class Replay(Truth):
         Independent Exp(1) weights over their sum: Rubin's Bayesian bootstrap (1981), the posterior of the
         population given the log.
         """
-        weights = np.stack([rng.exponential(size=len(self.labels)) for rng in _generators(uniforms)])
+        weights = np.stack(
+            [rng.exponential(size=len(self.labels)) for rng in _generators(uniforms)]
+        )
         return weights / weights.sum(axis=-1, keepdims=True)
 
     def rows(self, episode: npt.NDArray[Any], rounds: IntArray) -> IntArray:
@@ -111,7 +117,9 @@ class ReplayedContexts(Nature):
 
 def _generators(uniforms: FloatArray) -> list[np.random.Generator]:
     """Generators of the episodes' rows, seeded by their first uniforms."""
-    return [np.random.default_rng(seed) for seed in (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()]
+    return [
+        np.random.default_rng(seed) for seed in (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()
+    ]
 
 
 def label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | None) -> IntArray:
@@ -139,6 +147,8 @@ def _by_name(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
     index = {name: i for i, name in enumerate(classes.tolist())}
     for row, value in enumerate(values.tolist()):
         if value not in index:
-            known = ", ".join(map(repr, classes[:10].tolist())) + (", ..." if len(classes) > 10 else "")
+            known = ", ".join(map(repr, classes[:10].tolist())) + (
+                ", ..." if len(classes) > 10 else ""
+            )
             raise ValueError(f"label {value!r} in row {row} is not among the classes: {known}")
     return np.array([index[value] for value in values.tolist()], dtype=np.int64)

@@ -4,7 +4,13 @@ import numpy as np
 
 from ldp_agents.rl import Model, network
 
-EASY = {"hypotheses": "disjoint", "num_hypotheses": 4, "epsilon": 6.0, "channel": "split", "horizon": 40}
+EASY = {
+    "hypotheses": "disjoint",
+    "num_hypotheses": 4,
+    "epsilon": 6.0,
+    "channel": "split",
+    "horizon": 40,
+}
 """A game that a few seconds of training are enough for."""
 
 

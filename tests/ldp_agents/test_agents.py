@@ -5,7 +5,16 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import ALPHA, CHANNELS, LOSSLESS, clipped_by_hand, record, small_rules, total_kl, totals
+from helpers import (
+    ALPHA,
+    CHANNELS,
+    LOSSLESS,
+    clipped_by_hand,
+    record,
+    small_rules,
+    total_kl,
+    totals,
+)
 from scipy import stats
 from scipy.special import softmax
 
@@ -26,7 +35,8 @@ def test_every_learner_keeps_the_contract(name, channel):
         refused = {
             **dict.fromkeys(("wma", "exp3"), channel in LOSSLESS),
             "amortized": channel == "identity",
-            "unbiased": ldp_gym.CHANNELS[channel].unbiased_losses is ldp_gym.Channel.unbiased_losses,
+            "unbiased": ldp_gym.CHANNELS[channel].unbiased_losses
+            is ldp_gym.Channel.unbiased_losses,
         }
         if refused.get(name):
             with pytest.raises(ldp_agents.IncompatibleChannelError, match="reads? every channel"):
@@ -116,7 +126,9 @@ class Shifted(ldp_agents.Bayes):
         return np.roll(super().weights, 1, axis=-1)
 
 
-DOUBTERS = [type("Doubter", (Doubt, base), {}) for base in (ldp_agents.Bayes, ldp_agents.FixedShare)]
+DOUBTERS = [
+    type("Doubter", (Doubt, base), {}) for base in (ldp_agents.Bayes, ldp_agents.FixedShare)
+]
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])
@@ -129,7 +141,9 @@ def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner, channel):
     evaluated = ldp_gym.evaluate(learner, game, episodes=1, seed=5)
     total = total_kl(learner, gym.make("LDPDist-v0", **game), seed=5)
     assert evaluated.kl[0, -1] == pytest.approx(total, rel=1e-9)
-    assert total != pytest.approx(ldp_gym.evaluate(learner.__bases__[-1], game, episodes=1, seed=5).kl[0, -1])
+    assert total != pytest.approx(
+        ldp_gym.evaluate(learner.__bases__[-1], game, episodes=1, seed=5).kl[0, -1]
+    )
     check_learner(learner, channel=channel)
 
 
@@ -239,7 +253,11 @@ def test_the_centred_learner_line_by_line(channel):
     sums, told, spread = np.zeros(4), np.zeros(4), 0.0
     for t in range(30):
         player.update(tape.candidates, tape.messages[:, t])
-        transcript = tape.messages[0, t], tape.candidates, softmax(told) if game.channel.adaptive else None
+        transcript = (
+            tape.messages[0, t],
+            tape.candidates,
+            softmax(told) if game.channel.adaptive else None,
+        )
         told += game.channel.log_likelihood(*transcript)
         estimates = game.channel.loss_estimates(*transcript)
         sums += estimates
@@ -264,17 +282,33 @@ def test_follow_the_leader_by_hand():
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_bayes_has_the_least_risk_on_every_channel(channel):
     """200 paired episodes; another learner that were better would show at error rate 1e-6."""
-    game = small_rules(channel, hypotheses="dirichlet", num_hypotheses=8, num_labels=16, horizon=200)
+    game = small_rules(
+        channel, hypotheses="dirichlet", num_hypotheses=8, num_labels=16, horizon=200
+    )
     bayes = totals("bayes", game, 200)
-    others = ["uniform", "centred-exp3", "mle", "thompson", *(["exp3"] if channel not in LOSSLESS else [])]
+    others = [
+        "uniform",
+        "centred-exp3",
+        "mle",
+        "thompson",
+        *(["exp3"] if channel not in LOSSLESS else []),
+    ]
     for learner in others:
-        assert stats.ttest_rel(bayes, totals(learner, game, 200), alternative="greater").pvalue > ALPHA
+        assert (
+            stats.ttest_rel(bayes, totals(learner, game, 200), alternative="greater").pvalue > ALPHA
+        )
 
 
 def test_a_learner_is_made_for_an_environment_or_its_game():
     single = gym.make("LDPDist-v0", **small_rules())
     vector = gym.make_vec("LDPDist-v0", num_envs=2, **small_rules())
-    for env in (single, single.unwrapped, vector, MixtureAction(single), VectorMixtureAction(vector)):
+    for env in (
+        single,
+        single.unwrapped,
+        vector,
+        MixtureAction(single),
+        VectorMixtureAction(vector),
+    ):
         game = env.unwrapped.game
         assert ldp_agents.make("bayes", env).game is ldp_agents.make("exp3", game).game is game
     for other in (gym.make("CartPole-v1"), None, "split", Game):

@@ -45,8 +45,15 @@ def test_wma_has_the_regret_of_lemma_4(size):
     candidates = game.hypotheses(np.zeros(1))
     rng = np.random.default_rng(size)
     drifting = (rng.random((horizon, size)) < np.linspace(0.1, 0.9, size)).astype(float)
-    for losses in (alternating(size, horizon), drifting, 1.0 - drifting, rng.random((horizon, size))):
-        assert regret(ldp_agents.WMA(game), losses, candidates) <= math.sqrt(2 * horizon * math.log(size))
+    for losses in (
+        alternating(size, horizon),
+        drifting,
+        1.0 - drifting,
+        rng.random((horizon, size)),
+    ):
+        assert regret(ldp_agents.WMA(game), losses, candidates) <= math.sqrt(
+            2 * horizon * math.log(size)
+        )
 
 
 def test_the_rate_of_the_box_exceeds_lemma_4():
@@ -81,7 +88,13 @@ def test_exp3_has_the_expected_regret_of_lemma_7(size):
 )
 def test_the_theorems_bounds_hold_where_they_say_something(channel, learner, rules):
     """Large eps, K = 2 and T = 20,000: the bounds are below the risk of not learning, and kept."""
-    game = {"hypotheses": "disjoint", "num_hypotheses": 2, "channel": channel, "horizon": 20_000, **rules}
+    game = {
+        "hypotheses": "disjoint",
+        "num_hypotheses": 2,
+        "channel": channel,
+        "horizon": 20_000,
+        **rules,
+    }
     limit = getattr(theory, f"{learner}_bound")(2, 20_000, **rules)
     played = ldp_gym.evaluate(learner, game, episodes=4, truth="all")
     assert played.risk <= limit < ldp_gym.evaluate("uniform", game, episodes=4, truth="all").risk

@@ -81,7 +81,9 @@ def test_no_sequence_of_hypotheses_beats_it_by_more_than_the_bound(switches):
         best = np.full((switches + 1, 3), np.inf)  # by switches so far and hypothesis now
         best[0] = losses[0]
         for loss in losses[1:]:
-            moved = np.vstack([np.full(3, np.inf), np.tile(best[:-1].min(axis=1, keepdims=True), 3)])
+            moved = np.vstack(
+                [np.full(3, np.inf), np.tile(best[:-1].min(axis=1, keepdims=True), 3)]
+            )
             best = np.minimum(best, moved) + loss
         assert total <= best.min() + bound
 
@@ -140,7 +142,13 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
 
 
 TABLES = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True}
-TABLES |= {"num_hypotheses": 8, "num_labels": 16, "horizon": 1000, "channel": "split", "epsilon": 4.0}
+TABLES |= {
+    "num_hypotheses": 8,
+    "num_labels": 16,
+    "horizon": 1000,
+    "channel": "split",
+    "epsilon": 4.0,
+}
 
 
 @pytest.mark.parametrize("truth", ["uniform", "mixture", "switching"])
@@ -174,7 +182,9 @@ def test_no_truth_makes_it_fall_far_behind(truth, options):
     rules = {**TABLES, "truth": truth, "truth_kwargs": options}
     robust = totals("robust", rules, 16, seed=900)
     for name in ("uniform", "bayes", "fixed-share", "soft-bayes", "pairs"):
-        found = stats.ttest_rel(robust, 1.8 * totals(name, rules, 16, seed=900), alternative="greater")
+        found = stats.ttest_rel(
+            robust, 1.8 * totals(name, rules, 16, seed=900), alternative="greater"
+        )
         assert found.pvalue > ALPHA / 15, name
 
 
@@ -233,7 +243,9 @@ def test_a_spread_of_rounding_errors_moves_no_weight(size, gap, counts):
     """Estimates that differ by less than 1e-12 are equal; a rate of one over it would tell them apart."""
     game, tape = record(small_rules("laplace-single"), 1)
     learner = CentredEXP3(game)
-    channel = SimpleNamespace(loss_estimates=lambda *_: size + np.array([0.0, 0.0, 2.0 * gap, 2.0 * gap]))
+    channel = SimpleNamespace(
+        loss_estimates=lambda *_: size + np.array([0.0, 0.0, 2.0 * gap, 2.0 * gap])
+    )
     learner.game = SimpleNamespace(channel=channel, num_hypotheses=4)
     _, spread = np.split(learner.losses(tape.messages[0, 0], tape.candidates[0, 0]), [4])
     assert spread[0] == pytest.approx(counts * gap**2, rel=1e-3, abs=0.0)
@@ -267,7 +279,9 @@ def test_the_prior_of_robust_and_when_it_does_without_pairs():
     np.testing.assert_allclose(np.exp(pairs._state[4:]), 0.08 / 0.58 / 30, rtol=1e-12)
     assert (share.share, soft.rate) == (1 / 40, pytest.approx(math.sqrt(math.log(4) / 40)))
     games = {count: Game(None, make_channel("split", count, 64, 10), 10) for count in (32, 33)}
-    sizes = {count: ldp_agents.Robust(game)._experts[0]._state.size for count, game in games.items()}
+    sizes = {
+        count: ldp_agents.Robust(game)._experts[0]._state.size for count, game in games.items()
+    }
     assert sizes == {32: 32 + 5 * 32 * 31 // 2, 33: 33}
     check_learner("robust", hypotheses="disjoint", num_hypotheses=40, num_labels=80, horizon=5)
     assert ldp_agents.SoftBayes(record(small_rules(horizon=2), 1)[0]).rate == 0.5, "at most"

@@ -18,10 +18,14 @@ def test_a_policy_asks_as_a_channel_what_it_asks_in_the_environment(kind):
     channel = as_channel(act, env, progress=0.25)
     ldp_gym.testing.check_channel(channel)
     if kind == "PPO":
-        model = PPO("MlpPolicy", make_sb3_env("LDPAsk-v0", num_envs=4, **RULES), n_steps=8, batch_size=16)
+        model = PPO(
+            "MlpPolicy", make_sb3_env("LDPAsk-v0", num_envs=4, **RULES), n_steps=8, batch_size=16
+        )
         channel = as_channel(model.learn(64), model.get_env(), progress=0.25)
         act = lambda rows: model.predict(rows, deterministic=True)[0]  # noqa: E731
-    losses = ldp_gym.evaluate("bayes", {**RULES, "channel": channel}, episodes=6, checkpoints=range(1, 21)).kl
+    losses = ldp_gym.evaluate(
+        "bayes", {**RULES, "channel": channel}, episodes=6, checkpoints=range(1, 21)
+    ).kl
     for seed in range(6):
         (shown, _), total = env.reset(seed=seed), 0.0
         for t in range(20):

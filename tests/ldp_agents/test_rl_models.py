@@ -53,13 +53,17 @@ def test_a_channel_without_agreement_is_refused():
     class Silent(ldp_gym.channels.Split):
         agreement = ldp_gym.channels.Channel.agreement
 
-    with pytest.raises(IncompatibleChannelError, match=r"Silent does not say .* define agreement\(\)"):
+    with pytest.raises(
+        IncompatibleChannelError, match=r"Silent does not say .* define agreement\(\)"
+    ):
         next(Relation(Silent(3, 4, 40)).read(np.ones((1, 3)), TABLE))
 
 
 def test_the_inputs_and_the_first_parameters_of_the_network():
     """Kind, eps / 4, log eps; the relation, its root, its square / 4; distances up to 16, divided by 4."""
-    split, laplace = (make_channel(name, 4, 6, 40, epsilon=2.0) for name in ("split", "laplace-single"))
+    split, laplace = (
+        make_channel(name, 4, 6, 40, epsilon=2.0) for name in ("split", "laplace-single")
+    )
     first, zeros = [0.5, math.log(2)], [0.0, 0.0, 0.0]
     expected = [1, 0, 0, *first, 0.75, math.sqrt(0.75), 0.75**2 / 4, *zeros, *zeros]
     np.testing.assert_allclose(network.describe_nodes(split)[48], expected)  # 48 of 64
@@ -78,7 +82,11 @@ def test_games_to_train_on():
     for size in ((9, 4), (4, 9)):
         assert amortized.make_rules("disjoint", "split", 1.0, *size, 50)["num_labels"] == 9
     hadamard = amortized.make_rules("hadamard", "gaussian-vector", 1.0, 7, 4, 50)
-    assert (hadamard["num_hypotheses"], hadamard["delta"], "num_labels" in hadamard) == (8, 1e-5, False)
+    assert (hadamard["num_hypotheses"], hadamard["delta"], "num_labels" in hadamard) == (
+        8,
+        1e-5,
+        False,
+    )
     assert amortized.make_rules("dirichlet(1)", "split", 1.0, 7, 4, 50)["delta"] == 0.0
     rng, settings = np.random.default_rng(0), amortized.AmortizedSettings(cells=10**5)
     drawn = [amortized.draw_rules(rng, ["split"])["epsilon"] for _ in range(400)]
@@ -90,13 +98,17 @@ def test_games_to_train_on():
 
 def test_a_message_and_its_opposite_have_likelihoods_that_sum_to_one():
     """Of each label: else some hypothesis would be favoured in every round, whatever the messages are."""
-    weights = network.learned_weights(untrained().parameters, Scenario(**small_rules("one-bit")).channel)
+    weights = network.learned_weights(
+        untrained().parameters, Scenario(**small_rules("one-bit")).channel
+    )
     assert np.ptp(weights) > 0.01
     np.testing.assert_allclose(np.exp(weights) + np.exp(weights[::-1]), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "gaussian-vector", "split", "one-bit"])
-@pytest.mark.parametrize("more", [{}, {"hypotheses": "dirichlet", "horizon": 12}], ids=["contexts", "table"])
+@pytest.mark.parametrize(
+    "more", [{}, {"hypotheses": "dirichlet", "horizon": 12}], ids=["contexts", "table"]
+)
 def test_the_differentiable_loss_is_the_environment_s(channel, more):
     """What training descends, against a learner that steps through the same episodes."""
     rules = small_rules(channel, **more)
@@ -110,7 +122,12 @@ def test_the_differentiable_loss_is_the_environment_s(channel, more):
 
 
 def test_a_model_plays_any_class_and_size():
-    for more in ({"num_hypotheses": 9}, {"num_labels": 3}, {"horizon": 90}, {"hypotheses": "dirichlet"}):
+    for more in (
+        {"num_hypotheses": 9},
+        {"num_labels": 3},
+        {"horizon": 90},
+        {"hypotheses": "dirichlet"},
+    ):
         check_learner(untrained(), **small_rules(**more))
 
 
@@ -139,7 +156,9 @@ def test_a_stored_model_is_the_model(tmp_path):
     save(model, tmp_path)
     for stored in (str(tmp_path), load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
         assert isinstance(build_learner(stored, Scenario(**rules).game), NetworkLearner)
-        theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
+        theirs, ours = (
+            ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model)
+        )
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
     assert track_of(load(tmp_path)) == "uninformed"
     (tmp_path / "policy.zip").touch()
@@ -159,8 +178,14 @@ TRAINED_ON |= {"classes": ["dirichlet", "softmax-linear"]}
         ({"num_hypotheses": 64, "num_labels": 2, "horizon": 3000, "epsilon": 0.25}, ""),
         ({"num_hypotheses": 65}, "K = 65, trained on 2 to 64"),
         ({"num_labels": 129}, "M = 129, trained on 2 to 128"),
-        ({"epsilon": 9.0, "horizon": 99}, "eps = 9, trained on 0.25 to 8; T = 99, trained on 100 to 3000"),
-        ({"hypotheses": "disjoint"}, "class family 'disjoint', trained on dirichlet, softmax-linear"),
+        (
+            {"epsilon": 9.0, "horizon": 99},
+            "eps = 9, trained on 0.25 to 8; T = 99, trained on 100 to 3000",
+        ),
+        (
+            {"hypotheses": "disjoint"},
+            "class family 'disjoint', trained on dirichlet, softmax-linear",
+        ),
         ({"hypotheses": TABLE}, "class family 'Table', trained on dirichlet, softmax-linear"),
         ({"hypotheses": "refined", "redraw_hypotheses": True, "observe_candidates": True}, ""),
     ],
@@ -173,7 +198,9 @@ def test_a_model_outside_of_its_training_says_so_once():
     _warn.cache_clear()
     model = Model(untrained().parameters, TRAINED_ON, {"config": {"algorithm": "mine"}})
     game = Scenario(horizon=50).game
-    with pytest.warns(OutsideTrainingWarning, match=r"'mine' plays outside of .*: T = 50, trained on 100"):
+    with pytest.warns(
+        OutsideTrainingWarning, match=r"'mine' plays outside of .*: T = 50, trained on 100"
+    ):
         model(game)
     with warnings.catch_warnings():
         warnings.simplefilter("always")

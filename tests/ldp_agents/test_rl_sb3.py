@@ -33,7 +33,10 @@ BOX, UNIT = "LDPDistBox-v0", np.float32([-1.0, 1.0])
 @pytest.mark.parametrize("rules", [{}, {"channel": "randomized-response", "reveal": True}])
 def test_games_in_lock_step_are_a_dummy_vec_env(name, rules):
     game, boxed = small_rules(**rules, horizon=7), name == "LDPDistBox-v0"
-    games, single = gym.make_vec(name, 3, autoreset_mode="SameStep", **game), lambda: gym.make(name, **game)
+    games, single = (
+        gym.make_vec(name, 3, autoreset_mode="SameStep", **game),
+        lambda: gym.make(name, **game),
+    )
     ours = SB3VecEnv(games if boxed else wrappers.VectorMixtureAction(games))
     theirs = DummyVecEnv([single if boxed else lambda: wrappers.MixtureAction(single())] * 3)
     assert ours.observation_space == theirs.observation_space
@@ -74,7 +77,9 @@ def test_what_sb3_asks_of_its_games():
     with pytest.raises(ValueError, match="share their reset options"):
         env.reset()
     env.close()
-    with pytest.raises(ValueError, match='make the environment with autoreset_mode="SameStep", got'):
+    with pytest.raises(
+        ValueError, match='make the environment with autoreset_mode="SameStep", got'
+    ):
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
     with pytest.raises(TypeError, match="envs must be a vector environment"):
         SB3VecEnv(gym.make("LDPDist-v0"))
@@ -84,7 +89,9 @@ def test_what_sb3_asks_of_its_games():
 
 
 def test_statistics_of_a_wrapper_reach_sb3():
-    games = gym.make_vec("LDPDistBox-v0", num_envs=2, autoreset_mode="SameStep", **small_rules(horizon=2))
+    games = gym.make_vec(
+        "LDPDistBox-v0", num_envs=2, autoreset_mode="SameStep", **small_rules(horizon=2)
+    )
     env = SB3VecEnv(gym.wrappers.vector.RecordEpisodeStatistics(games))
     env.reset()
     rewards, infos = zip(*(env.step(np.eye(2, 4))[1::2] for _ in range(2)), strict=True)
@@ -112,13 +119,21 @@ class First(Stepwise):
 def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     rules = small_rules("split", truth=1, epsilon=8.0)
     assert score_policy(Fixed(0.0), episodes=64, **rules) == pytest.approx(0.0, abs=1e-6)
-    uniform, bayes, ours = (totals(name, rules, 64, seed=3).mean() for name in ("uniform", "bayes", First))
+    uniform, bayes, ours = (
+        totals(name, rules, 64, seed=3).mean() for name in ("uniform", "bayes", First)
+    )
     expected = (uniform - ours) / (uniform - bayes)
-    assert score_policy(Fixed(20.0), episodes=64, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
+    assert score_policy(Fixed(20.0), episodes=64, seed=3, **rules) == pytest.approx(
+        expected, rel=1e-4
+    )
     ours, same = (score_policy(Fixed(20.0), **seed, **rules) for seed in ({}, {"seed": 500_000}))
     assert ours == same, "far from the seeds that people train with"
-    with pytest.raises(ValueError, match="no score: 2 episodes do not show that Bayes beats the uniform"):
-        score_policy(Fixed(1.0), episodes=2, **rules | {"hypotheses": [[0.5, 0.5]] * 4, "num_labels": 2})
+    with pytest.raises(
+        ValueError, match="no score: 2 episodes do not show that Bayes beats the uniform"
+    ):
+        score_policy(
+            Fixed(1.0), episodes=2, **rules | {"hypotheses": [[0.5, 0.5]] * 4, "num_labels": 2}
+        )
     with pytest.raises(TypeError, match="seed must be a whole number, got None"):
         score_policy(Fixed(1.0), seed=None, **rules)
     for call in (lambda: score_policy(3, **rules), lambda: save(3, "nowhere")):
@@ -131,13 +146,18 @@ def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
 
 def test_questions_are_scored_by_their_game():
     """By its own score, on the seeds of the episodes."""
-    rules, bound = {"num_hypotheses": 4, "num_labels": 6, "horizon": 12}, np.eye(4, dtype=np.float32)[0]
+    rules, bound = (
+        {"num_hypotheses": 4, "num_labels": 6, "horizon": 12},
+        np.eye(4, dtype=np.float32)[0],
+    )
     envs = gym.make_vec("LDPAsk-v0", 32, **rules)
     envs.reset(seed=5)
     infos = [envs.step(np.tile(bound, (32, 1)))[-1] for _ in range(12)]
     score = score_policy(Fixed(1.0), "LDPAsk-v0", episodes=32, seed=5, **rules)
     assert score == pytest.approx(infos[-1]["score"].mean(), rel=1e-6)
-    made = SB3VecEnv(LDPAskVectorEnv(num_envs=32, autoreset_mode="SameStep", **rules))  # without an id
+    made = SB3VecEnv(
+        LDPAskVectorEnv(num_envs=32, autoreset_mode="SameStep", **rules)
+    )  # without an id
     assert score_policy(Fixed(1.0), made, seed=5) == pytest.approx(score, rel=1e-6)
 
 
@@ -155,7 +175,9 @@ def test_no_policy_is_scored_on_episodes_that_it_was_trained_on(seed):
     trained = env.get_attr("np_random_seed")[0]
     assert all(one in TRAINING for one in trained)
     assert seed is None or trained == tuple(3_000_000 + seed + i for i in range(3))
-    with pytest.raises(ValueError, match="from 3,000,000 on are for training, got 3,000,001 for the last"):
+    with pytest.raises(
+        ValueError, match="from 3,000,000 on are for training, got 3,000,001 for the last"
+    ):
         score_policy(Fixed(0.0), seed=TRAINING.start - 2, episodes=4, **small_rules())
 
 
@@ -187,8 +209,13 @@ def test_a_score_is_of_what_the_policy_saw_in_training(tmp_path):
         expected = (uniform - played(policy, env, 5, rules["horizon"]).mean()) / (uniform - bayes)
         score = score_policy(policy, BOX, wrapper, episodes=16, seed=5, **rules)
         assert score == pytest.approx(expected, abs=1e-3)
-    assert score_policy(stacking, stacked, seed=5) == pytest.approx(score, abs=1e-6), "as many episodes"
-    for policy, message in ((loaded, r"VecNormalize.load\("), (stacking, r"shape \(10,\), not \(5,\)")):
+    assert score_policy(stacking, stacked, seed=5) == pytest.approx(score, abs=1e-6), (
+        "as many episodes"
+    )
+    for policy, message in (
+        (loaded, r"VecNormalize.load\("),
+        (stacking, r"shape \(10,\), not \(5,\)"),
+    ):
         with pytest.raises(ValueError, match=message):
             score_policy(policy, **rules)
     with pytest.raises(TypeError, match="has its rules already, got horizon"):
@@ -210,13 +237,19 @@ def test_the_best_model_is_kept(tmp_path, monkeypatch):
     assert callback.scores == [(100, 0.1), (200, 0.3), (256, 0.2)]
     best = PPO.load(tmp_path / "best" / "best_model.zip", device="cpu")
     assert torch.equal(best.policy.state_dict()["log_std"], scores[1])
-    assert VecNormalize.load(str(tmp_path / "best" / "vecnormalize.pkl"), make_sb3_env(num_envs=1, **EASY))
-    assert list((tmp_path / "logs").rglob("events.out.tfevents.*")), "tensorboard comes with the extra"
+    assert VecNormalize.load(
+        str(tmp_path / "best" / "vecnormalize.pkl"), make_sb3_env(num_envs=1, **EASY)
+    )
+    assert list((tmp_path / "logs").rglob("events.out.tfevents.*")), (
+        "tensorboard comes with the extra"
+    )
     assert model.logger.name_to_value["eval/score"] == 0.2
     assert len(model.ep_info_buffer) == 4, "returns are in SB3's logs"
     given = iter([0.0, 0.0])
     model.learn(128, callback=callback)
-    assert [steps for steps, _ in callback.scores[3:]] == [100, 128], "a second training counts anew"
+    assert [steps for steps, _ in callback.scores[3:]] == [100, 128], (
+        "a second training counts anew"
+    )
     monkeypatch.undo()
     assert callback._scoring(model) == score_policy(model, BOX, episodes=8, seed=1_000_000, **EASY)
 
@@ -227,7 +260,9 @@ def played(model, venv, seed, rounds):
     observation = venv.reset()
     state, begins, total = None, np.ones(venv.num_envs, dtype=bool), 0.0
     for _ in range(rounds):
-        action, state = model.predict(observation, state=state, episode_start=begins, deterministic=True)
+        action, state = model.predict(
+            observation, state=state, episode_start=begins, deterministic=True
+        )
         observation, _, begins, infos = venv.step(action)
         total = total + np.array([info["kl"] for info in infos])
     return total
@@ -264,9 +299,18 @@ def test_it_plays_as_in_its_own_environment(kind, policy, rules, logit_range, tm
         (lambda: VecNormalize(make_sb3_env(num_envs=2, **EASY)), "cannot repeat VecNormalize"),
         (lambda: make_sb3_env(num_envs=2, observation="message", **EASY), 'observation="evidence"'),
         (lambda: gym.make("Pendulum-v1"), "trained on LDPDistBox-v0, got Pendulum-v1"),
-        (lambda: VecFrameStack(make_sb3_env(num_envs=2, **EASY), 2), "cannot repeat wrappers that change"),
-        (lambda: gym.wrappers.RescaleAction(gym.make(BOX, **EASY), *UNIT), "cannot repeat wrappers that"),
-        (lambda: gym.wrappers.NormalizeObservation(gym.make(BOX, **EASY)), "cannot repeat wrappers that"),
+        (
+            lambda: VecFrameStack(make_sb3_env(num_envs=2, **EASY), 2),
+            "cannot repeat wrappers that change",
+        ),
+        (
+            lambda: gym.wrappers.RescaleAction(gym.make(BOX, **EASY), *UNIT),
+            "cannot repeat wrappers that",
+        ),
+        (
+            lambda: gym.wrappers.NormalizeObservation(gym.make(BOX, **EASY)),
+            "cannot repeat wrappers that",
+        ),
     ],
 )
 def test_what_a_learner_cannot_repeat_is_refused(env, message, tmp_path):
@@ -295,7 +339,10 @@ def test_a_policy_plays_only_the_game_that_it_was_trained_on(trained, played_on,
 def test_a_card_names_no_code(tmp_path):
     save(PPO("MlpPolicy", make_sb3_env(num_envs=2, **EASY), **SHORT), tmp_path)
     card = (tmp_path / "model.json").read_text()
-    for name, message in (("split", "json names code, 'os:system'"), ("PPO", "unknown algorithm 'os:sys")):
+    for name, message in (
+        ("split", "json names code, 'os:system'"),
+        ("PPO", "unknown algorithm 'os:sys"),
+    ):
         (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))
         with pytest.raises(ValueError, match=message):
             load(tmp_path, trust=True)(Scenario(**EASY).game)
@@ -309,4 +356,7 @@ def test_a_policy_with_a_memory_remembers_a_round_once():
     for t in range(6):
         often.predict(tape.candidates), often.predict(tape.candidates)
         np.testing.assert_array_equal(often.predict(tape.candidates), once.predict(tape.candidates))
-        once.update(tape.candidates, tape.messages[:, t]), often.update(tape.candidates, tape.messages[:, t])
+        (
+            once.update(tape.candidates, tape.messages[:, t]),
+            often.update(tape.candidates, tape.messages[:, t]),
+        )

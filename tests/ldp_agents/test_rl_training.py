@@ -52,8 +52,12 @@ def scores_in(directory):
 def test_a_run_trains_on_seeds_for_training_and_is_scored_on_others(tmp_path, monkeypatch):
     """Every episode of either algorithm: where it begins, and where evaluate plays it."""
     begun, scored = [], []
-    monkeypatch.setattr(SB3VecEnv, "reset", tapped(SB3VecEnv.reset, lambda env: begun.extend(env._seeds)))
-    monkeypatch.setattr(amortized, "first_generator", tapped(amortized.first_generator, begun.append))
+    monkeypatch.setattr(
+        SB3VecEnv, "reset", tapped(SB3VecEnv.reset, lambda env: begun.extend(env._seeds))
+    )
+    monkeypatch.setattr(
+        amortized, "first_generator", tapped(amortized.first_generator, begun.append)
+    )
     score = lambda *_, episodes, seed: scored.append(range(seed, seed + episodes)) or RISK  # noqa: E731
     monkeypatch.setattr(ldp_gym, "evaluate", score)
     for algorithm, (_, options, _) in SHORT.items():
@@ -61,13 +65,17 @@ def test_a_run_trains_on_seeds_for_training_and_is_scored_on_others(tmp_path, mo
         train_agent(Config(algorithm, EASY, 2_048, settings=options), out, scores=2, episodes=4)
     assert len(begun) > 64
     assert all(seed in seed_ranges.TRAINING for seed in begun)
-    assert all(one[0] in seed_ranges.VALIDATION and one[-1] in seed_ranges.VALIDATION for one in scored)
+    assert all(
+        one[0] in seed_ranges.VALIDATION and one[-1] in seed_ranges.VALIDATION for one in scored
+    )
 
 
 @pytest.mark.parametrize("algorithm", SHORT)
 def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
     steps, options, share = SHORT[algorithm]
-    trained = train_agent(Config(algorithm, EASY, steps, settings=options), tmp_path, scores=2, episodes=4)
+    trained = train_agent(
+        Config(algorithm, EASY, steps, settings=options), tmp_path, scores=2, episodes=4
+    )
     uniform = totals("uniform", EASY, 200, seed=777)
     assert_less(totals(trained, EASY, 200, seed=777), share * uniform)
     stored = pickle.loads(pickle.dumps(load(tmp_path, trust=True)))
@@ -108,7 +116,9 @@ def test_what_is_not_a_model_is_refused(tmp_path):
 
 def test_the_same_seed_trains_the_same_model_at_a_rate_that_falls_to_zero(tmp_path, monkeypatch):
     rates, steps, adam, recorder = [], [0], torch.optim.Adam, training._Recorder
-    monkeypatch.setattr(adam, "step", tapped(adam.step, lambda own: rates.append(own.param_groups[0]["lr"])))
+    monkeypatch.setattr(
+        adam, "step", tapped(adam.step, lambda own: rates.append(own.param_groups[0]["lr"]))
+    )
     tap = tapped(recorder.__call__, lambda *given: steps.append(given[1]))
     monkeypatch.setattr(recorder, "__call__", tap)
     one = train_agent(TINY, tmp_path / "a", scores=1, episodes=2)
@@ -121,15 +131,30 @@ def test_the_same_seed_trains_the_same_model_at_a_rate_that_falls_to_zero(tmp_pa
 
 def test_scores_do_not_change_the_training(tmp_path):
     ppo = Config("ppo", EASY, 4_096, settings={"n_steps": 32})
-    made = [train_agent(ppo, tmp_path / str(scores), scores=scores, episodes=2) for scores in (1, 2)]
+    made = [
+        train_agent(ppo, tmp_path / str(scores), scores=scores, episodes=2) for scores in (1, 2)
+    ]
     one, other = (ldp_gym.evaluate(each, EASY, episodes=3).kl for each in made)
     np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize(("algorithm", "setting"), [("ppo", "n_steps=32"), ("amortized", "cells=100000")])
-def test_a_stopped_run_leaves_the_model_of_its_last_score(algorithm, setting, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("algorithm", "setting"), [("ppo", "n_steps=32"), ("amortized", "cells=100000")]
+)
+def test_a_stopped_run_leaves_the_model_of_its_last_score(
+    algorithm, setting, tmp_path, monkeypatch
+):
     monkeypatch.setattr(training._Recorder, "score", Mock(side_effect=KeyboardInterrupt))
-    given = ["--hypotheses", "disjoint", "--channel", "split", "--horizon", "40", "--setting", setting]
+    given = [
+        "--hypotheses",
+        "disjoint",
+        "--channel",
+        "split",
+        "--horizon",
+        "40",
+        "--setting",
+        setting,
+    ]
     code, output = run("train", algorithm, *given, "--steps", "6000", "--out", tmp_path)
     assert code == 130
     assert f"Stopped. {tmp_path} holds the model of the last score" in output
@@ -139,7 +164,15 @@ def test_a_stopped_run_leaves_the_model_of_its_last_score(algorithm, setting, tm
 
 def test_the_command_trains(tmp_path):
     rules = "--hypotheses dirichlet --rule num_hypotheses=4 --horizon 20 --channel split"
-    given = ["train", "amortized", *rules.split(), "--setting", "hidden=[8]", "--out", str(tmp_path)]
+    given = [
+        "train",
+        "amortized",
+        *rules.split(),
+        "--setting",
+        "hidden=[8]",
+        "--out",
+        str(tmp_path),
+    ]
     code, output = run(*given, "--steps", "5000")
     assert code == 0, output
     assert f"model: {tmp_path}" in output
@@ -158,9 +191,15 @@ def test_the_command_trains(tmp_path):
         (["train", "ppo", "--channel", "ldp_gym.channels:Split"], "may only name registered parts"),
         (["train", "ppo", "--steps", "0"], "Invalid value for '--steps'"),
         (["train", "ppo", "--setting", "nets=3"], "ppo has no setting 'nets'; it has num_envs=64"),
-        (["train", "amortized", "--setting", "channels=[1]"], "must be a list such as ['laplace-single'"),
+        (
+            ["train", "amortized", "--setting", "channels=[1]"],
+            "must be a list such as ['laplace-single'",
+        ),
         (["train", "amortized", "--setting", 'channels=["splt"]'], "did you mean 'split'"),
-        (["train", "amortized", "--setting", "hidden=[8, 0]"], "width in hidden must be at least 1, got 0"),
+        (
+            ["train", "amortized", "--setting", "hidden=[8, 0]"],
+            "width in hidden must be at least 1, got 0",
+        ),
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
@@ -176,7 +215,9 @@ def test_baselines_follow_their_protocol(monkeypatch):
     assert [baselines.cell(np.array(scores)) for scores in ([], [0.25])] == ["-", "0.25"]
     given, asked = iter([0.1, 0.7, 0.7, 0.1, 0.2, 0.3]), []
     monkeypatch.setattr(
-        baselines, "score_policy", lambda policy, env, wrapper, **more: asked.append(more) or next(given)
+        baselines,
+        "score_policy",
+        lambda policy, env, wrapper, **more: asked.append(more) or next(given),
     )
     agent = baselines.ENTRIES["clip(2 evidence, ±5)"].agent
     assert baselines.run("mine", agent, "easy", 3)["score"].tolist() == [0.7]
@@ -199,7 +240,9 @@ def test_pooling_plays_as_it_is_trained(env_id):
         played.append(logits)
         seen = games.step(logits)[0]
     with torch.no_grad():
-        along = model.logits(torch.cumsum(model.read_rows(torch.from_numpy(np.stack(rows))), dim=0)).numpy()
+        along = model.logits(
+            torch.cumsum(model.read_rows(torch.from_numpy(np.stack(rows))), dim=0)
+        ).numpy()
     np.testing.assert_allclose(played, along, atol=1e-6)
     np.testing.assert_allclose(played[0], model.logits.bias.detach().expand(2, -1).numpy())
     again, _ = model.predict(rows[0], state, np.ones(2, dtype=bool))

@@ -11,7 +11,13 @@ import ldp_gym
 from ldp_gym.engine.learners import begin_episodes
 from ldp_gym.engine.scenario import Scenario, first_generator
 
-RULES = {"hypotheses": "dirichlet", "num_hypotheses": 4, "num_labels": 6, "horizon": 40, "channel": "split"}
+RULES = {
+    "hypotheses": "dirichlet",
+    "num_hypotheses": 4,
+    "num_labels": 6,
+    "horizon": 40,
+    "channel": "split",
+}
 
 
 def stepped(env, seeds):
@@ -23,7 +29,9 @@ def stepped(env, seeds):
     for _ in range(RULES["horizon"]):
         candidates = env.unwrapped.candidates
         predictions = learner.predict(candidates)
-        observation, _, _, _, info = env.step(predictions if env.action_space.shape[1:] else predictions[0])
+        observation, _, _, _, info = env.step(
+            predictions if env.action_space.shape[1:] else predictions[0]
+        )
         learner.update(candidates, np.atleast_2d(observation["message"]))
         total += info["kl"]
     return total
@@ -54,7 +62,9 @@ def test_it_draws_from_the_posterior_anew_in_every_round():
 
     def drawn():
         prediction = thompson.predict(table)
-        np.testing.assert_array_equal(thompson.predict(table), prediction)  # the same within a round
+        np.testing.assert_array_equal(
+            thompson.predict(table), prediction
+        )  # the same within a round
         apart = np.abs(prediction[:, None] - hypotheses).max(-1)
         assert (apart.min(axis=-1) < 1e-12).all()
         return apart.argmin(axis=-1)
@@ -64,7 +74,9 @@ def test_it_draws_from_the_posterior_anew_in_every_round():
         bayes.update(table, message)
         thompson.update(table, np.tile(message, (games, 1)))
     last, w = drawn(), bayes.weights
-    assert (np.abs(np.bincount(last, minlength=4) / games - w) < limit * np.sqrt(w * (1 - w) / games)).all()
+    assert (
+        np.abs(np.bincount(last, minlength=4) / games - w) < limit * np.sqrt(w * (1 - w) / games)
+    ).all()
     assert abs((first == last).mean() - 1 / 4) < limit * np.sqrt(3 / 16 / games)
 
 

@@ -14,7 +14,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*is set to None:UserWarning")
 
 
 @pytest.mark.parametrize(
-    ("game", "level"), [("easy", "expert"), ("easy", "medium"), ("easy", "random"), ("memory", "expert")]
+    ("game", "level"),
+    [("easy", "expert"), ("easy", "medium"), ("easy", "random"), ("memory", "expert")],
 )
 def test_a_dataset_is_what_the_environment_shows(game, level, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
@@ -30,7 +31,11 @@ def test_a_dataset_is_what_the_environment_shows(game, level, tmp_path, monkeypa
             rewards.append(reward)
         np.testing.assert_allclose(episode.observations, observations, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(episode.rewards, rewards, rtol=1e-5, atol=1e-6)
-        assert episode.terminations.tolist() == [False] * last + [True] == [False] * last + [terminated]
+        assert (
+            episode.terminations.tolist()
+            == [False] * last + [True]
+            == [False] * last + [terminated]
+        )
         assert not truncated
         assert not episode.truncations.any()
         assert not episode.infos
@@ -43,8 +48,14 @@ def test_the_expert_is_bayes_up_to_the_bound_on_logits(tmp_path, monkeypatch):
         for level in ("expert", "medium", "random")
     ]
     easy = NAMED_GAMES["easy"]
-    uniform, bayes = (totals(learner, easy, 4, seed=3 * 10**6).mean() for learner in ("uniform", "bayes"))
+    uniform, bayes = (
+        totals(learner, easy, 4, seed=3 * 10**6).mean() for learner in ("uniform", "bayes")
+    )
     assert returns[0] == pytest.approx(uniform - bayes, rel=0.01)
     assert returns[0] > returns[1] > 0.0 > returns[2]
-    scores = minari.get_normalized_score(minari.load_dataset("ldp-gym/easy/expert-v0"), np.array(returns))
-    np.testing.assert_allclose(scores, np.array(returns) / bayes_gain(Scenario(**easy), Rules.of(easy)))
+    scores = minari.get_normalized_score(
+        minari.load_dataset("ldp-gym/easy/expert-v0"), np.array(returns)
+    )
+    np.testing.assert_allclose(
+        scores, np.array(returns) / bayes_gain(Scenario(**easy), Rules.of(easy))
+    )

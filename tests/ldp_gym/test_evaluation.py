@@ -45,7 +45,9 @@ def test_evaluate_gives_the_losses_of_stepping_the_environment(name, game):
         kl, tv = (np.array([info[name] for info in infos]) for name in ("kl", "tv"))
         for name, losses in (("kl", kl), ("tv", tv), ("tv_squared", tv**2)):
             totals = losses.cumsum()[result.rounds - 1]
-            np.testing.assert_allclose(getattr(result, name)[episode], totals, rtol=1e-9, err_msg=name)
+            np.testing.assert_allclose(
+                getattr(result, name)[episode], totals, rtol=1e-9, err_msg=name
+            )
 
 
 class Slack(Stepwise):
@@ -65,10 +67,14 @@ def test_predictions_within_the_tolerance_are_renormalised_and_may_share_a_buffe
 
 def test_every_truth_and_the_worst():
     game = small_rules("randomized-response")
-    result = evaluate(ldp_agents.Bayes, gym.make("LDPDist-v0", **game), episodes=3, seed=5, truth="all")
+    result = evaluate(
+        ldp_agents.Bayes, gym.make("LDPDist-v0", **game), episodes=3, seed=5, truth="all"
+    )
     assert result.kl.shape == (4, 3, len(result.rounds))
     ten_per_decade = {round(10 ** (i / 10)) for i in range(21)}
-    assert evaluate("uniform", {"horizon": 100}, episodes=1).rounds.tolist() == sorted(ten_per_decade)
+    assert evaluate("uniform", {"horizon": 100}, episodes=1).rounds.tolist() == sorted(
+        ten_per_decade
+    )
     for j in range(4):
         alone = evaluate(ldp_agents.Bayes, game, episodes=3, seed=5, truth=j)
         np.testing.assert_allclose(result.kl[j], alone.kl, rtol=1e-12)
@@ -117,7 +123,9 @@ def test_leaders_are_those_of_the_summed_log_likelihoods():
     """At every checkpoint, whatever blocks it is played in; equal weights have no leader."""
     rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": 90, "epsilon": 2.0}
     game, tape = record(rules, episodes=5)
-    sums = game.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)[:, [6, 49, 89]]
+    sums = game.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)[
+        :, [6, 49, 89]
+    ]
     assert (np.diff(np.sort(sums, axis=-1)[..., -2:]) > 1e-9).all()
     checkpoints = [7, 50, 90]
     result = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints, leaders=True)
@@ -135,7 +143,11 @@ def test_weights_that_are_not_of_hypotheses_are_left_alone():
 
 
 def test_where_opt_is_infinite_nothing_is_found_and_the_regret_says_so():
-    rules = {"hypotheses": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "truth": [0.3, 0.2, 0.5], "horizon": 30}
+    rules = {
+        "hypotheses": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]],
+        "truth": [0.3, 0.2, 0.5],
+        "horizon": 30,
+    }
     result = evaluate("bayes", {**rules, "channel": "randomized-response"}, episodes=4)
     assert np.isinf(result.opt).all()
     assert np.isinf(result.kl[:, -1]).all()
@@ -162,7 +174,12 @@ def test_learners_that_share_a_recording_play_as_on_their_own(rules, most_bytes)
 HANDED = [
     {"hypotheses": "dirichlet", "horizon": 40},
     {"horizon": 40},
-    {"hypotheses": "dirichlet", "horizon": 40, "redraw_hypotheses": True, "observe_candidates": True},
+    {
+        "hypotheses": "dirichlet",
+        "horizon": 40,
+        "redraw_hypotheses": True,
+        "observe_candidates": True,
+    },
     {"hypotheses": "dirichlet", "horizon": 40, "channel": "adaptive-split"},
 ]
 

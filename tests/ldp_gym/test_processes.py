@@ -19,11 +19,19 @@ from ldp_gym.processes import share_out
 RULES = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 25_000}
 
 
-@pytest.mark.parametrize("learner", ["exp3", lambda game: ldp_agents.Bayes(game)], ids=["name", "function"])
+@pytest.mark.parametrize(
+    "learner", ["exp3", lambda game: ldp_agents.Bayes(game)], ids=["name", "function"]
+)
 def test_any_number_of_processes_gives_the_same_numbers(learner):
     rules = {**RULES, "channel": "laplace-single"} if learner == "exp3" else RULES
     rounds = []
-    options = {"episodes": 8, "seed": 3, "averages": True, "leaders": True, "progress": rounds.append}
+    options = {
+        "episodes": 8,
+        "seed": 3,
+        "averages": True,
+        "leaders": True,
+        "progress": rounds.append,
+    }
     one, two = (ldp_gym.evaluate(learner, rules, jobs=jobs, **options) for jobs in (1, 2))
     for field in (field for field in fields(one) if field.compare):
         ours, theirs = (getattr(result, field.name) for result in (one, two))
@@ -31,14 +39,18 @@ def test_any_number_of_processes_gives_the_same_numbers(learner):
     assert sum(rounds) == 2 * 8 * 25_000
     assert len(rounds) > 2
     if learner == "exp3":
-        one, two = (ldp_gym.evaluate("uniform", RULES, episodes=4, truth="all", jobs=j) for j in (1, 2))
+        one, two = (
+            ldp_gym.evaluate("uniform", RULES, episodes=4, truth="all", jobs=j) for j in (1, 2)
+        )
         assert two.kl.shape[:2] == (2, 4)
         np.testing.assert_array_equal(one.kl, two.kl)
 
 
 def test_a_learner_that_cannot_be_sent_says_so():
     lock = threading.Lock()
-    with pytest.raises(TypeError, match=r"jobs=2 .* sent to other processes.*lock.*class or its name"):
+    with pytest.raises(
+        TypeError, match=r"jobs=2 .* sent to other processes.*lock.*class or its name"
+    ):
         ldp_gym.evaluate(lambda game: lock and ldp_agents.Bayes(game), RULES, episodes=8, jobs=2)
 
 
@@ -119,7 +131,9 @@ for index, _ in share_out(work, range(4), 2):
 def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path):
     pytest.importorskip("joblib", reason="needs the extra: pip install 'ldp-gym[bench]'")
     command = [sys.executable, "-c", STARTED, str(tmp_path)]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
+    subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False
+    )
     workers = [int(path.name) for path in tmp_path.iterdir()]
     assert workers
     deadline = time.monotonic() + 60.0

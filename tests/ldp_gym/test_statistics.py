@@ -41,7 +41,9 @@ def quantile(values, share):
     return np.interp(share * (len(ordered) + 1), np.arange(1, len(ordered) + 1), ordered)
 
 
-@pytest.mark.parametrize("samples", [NORMAL[:1], NORMAL, SKEWED[:1], SKEWED, -SKEWED, LONG], ids=range(6))
+@pytest.mark.parametrize(
+    "samples", [NORMAL[:1], NORMAL, SKEWED[:1], SKEWED, -SKEWED, LONG], ids=range(6)
+)
 @pytest.mark.parametrize("confidence", [0.95, 0.9])
 def test_the_bootstrap_t_interval_is_that_of_its_description(samples, confidence):
     rows, count = samples.shape
@@ -84,7 +86,9 @@ def test_five_values_or_fewer_have_student_s_law():
     half = stats.t(3).isf(0.05 * 0.15 / 2) * stats.sem(few)
     assert ends(statistics.mean(few)) == pytest.approx((4 - half, 4 + half), rel=0.02)
     assert statistics.p_above(few, 4 - half) == pytest.approx(0.05, rel=0.1)
-    two = statistics.largest_mean(np.stack([few, few]))  # two independent pivots, of which one is above
+    two = statistics.largest_mean(
+        np.stack([few, few])
+    )  # two independent pivots, of which one is above
     wider = stats.t(3).isf(1 - (1 - 0.05 * 0.15 / 2) ** 0.5) * stats.sem(few)
     assert ends(two) == pytest.approx((4 - wider, 4 + half), rel=0.05)
     for count, student in ((5, True), (6, False)):
@@ -108,7 +112,12 @@ def test_many_values_are_resampled_in_parts_that_fit_into_memory():
         (lambda rng: statistics.mean(rng.lognormal(-0.28125, 0.75, 16)), 1.0, 0.94, 1.0),  # more so
         (lambda rng: statistics.mean(rng.standard_normal(4)), 0.0, 0.95, 1.0),
         (lambda rng: statistics.largest_mean(rng.standard_normal((16, 12))), 0.0, 0.95, 1.0),
-        (lambda rng: statistics.slope([1, 10], 3 + 0.1 * rng.standard_normal((2, 12))), 0.0, 0.95, 0.95),
+        (
+            lambda rng: statistics.slope([1, 10], 3 + 0.1 * rng.standard_normal((2, 12))),
+            0.0,
+            0.95,
+            0.95,
+        ),
     ],
 )
 def test_intervals_cover_as_often_as_they_say(draw, truth, least, most):
@@ -122,11 +131,17 @@ def test_a_sample_that_hardly_varies_has_the_rule_of_three():
     """None of n values shows an event of probability 3/n with probability 5% or less."""
     wave = np.linspace(-1.0, 1.0, 32)
     length = 2 * statistics.mean(wave).half
-    for relative, unseen, known in ((1.001e-3, 0, True), (0.999e-3, 3 / 32, True), (0.9e-9, 3 / 32, False)):
+    for relative, unseen, known in (
+        (1.001e-3, 0, True),
+        (0.999e-3, 3 / 32, True),
+        (0.9e-9, 3 / 32, False),
+    ):
         sample = 1.0 - relative / 2 + relative / length * wave  # its interval ends at about 1
         found = statistics.mean(sample)
         assert (found.unseen, found.known) == (unseen, known)
-        assert (below(sample, 2.0).p_for < 0.01) is (unseen == 0 or not known), "a failure may cost 100"
+        assert (below(sample, 2.0).p_for < 0.01) is (unseen == 0 or not known), (
+            "a failure may cost 100"
+        )
         assert above(sample, 0.5).p_for < 0.01
     assert statistics.mean(1.0 + 1.1e-9 / length * wave).known
     assert ends(statistics.mean(np.zeros(9))) == (-np.inf, np.inf)
@@ -221,7 +236,9 @@ def test_the_exact_bounds_of_a_share(hits, count, tail):
     low = statistics.least_share(np.array([hits, 10]), count, tail)[0]
     high = statistics.largest_share(np.array([0, hits]), count, tail)[1]
     assert low == 0.0 if hits == 0 else stats.binom.sf(hits - 1, count, low) == pytest.approx(tail)
-    assert high == 1.0 if hits == count else stats.binom.cdf(hits, count, high) == pytest.approx(tail)
+    assert (
+        high == 1.0 if hits == count else stats.binom.cdf(hits, count, high) == pytest.approx(tail)
+    )
 
 
 def test_constant_samples_are_taken_at_their_word_up_to_rounding():
@@ -230,7 +247,11 @@ def test_constant_samples_are_taken_at_their_word_up_to_rounding():
         assert statistics.p_above(sample, 1.0) == statistics.p_below(sample, 1.0) == 1.0
     mixed = np.stack([np.ones(9), 3.0 + np.arange(9.0)])
     assert statistics.p_above(mixed, 1.0) < 0.05, "a row at the value says nothing about the others"
-    assert statistics.p_above(np.array([1.0, np.inf]), 0.0) == statistics.p_above(np.ones(1), 0.0) == 1.0
+    assert (
+        statistics.p_above(np.array([1.0, np.inf]), 0.0)
+        == statistics.p_above(np.ones(1), 0.0)
+        == 1.0
+    )
 
 
 def test_p_values_are_for_and_against():
@@ -268,7 +289,9 @@ def test_several_claims_together():
 
 def test_holm_s_p_values_by_hand():
     """Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1, and none is smaller than one before it."""
-    assert statistics.holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert statistics.holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx(
+        [0.03, 0.06, 0.06, 0.02]
+    )
     assert statistics.holm([0.7, 0.6]).tolist() == [1.0, 1.0]
     assert statistics.holm([]).tolist() == []
 
@@ -277,7 +300,10 @@ def test_verdicts_hold_together_and_a_contradiction_comes_first():
     judged = statistics.verdicts
     for p, verdict in ((0.05, Verdict.SHOWN), (0.0501, Verdict.NOT_CONTRADICTED)):
         assert judged([PValues(p, 1.0)]) == [verdict]
-        assert judged([PValues(p / 2, 1.0), PValues(0.9, 1.0)]) == [verdict, Verdict.NOT_CONTRADICTED]
+        assert judged([PValues(p / 2, 1.0), PValues(0.9, 1.0)]) == [
+            verdict,
+            Verdict.NOT_CONTRADICTED,
+        ]
     for p, verdict in ((0.025, Verdict.CONTRADICTED), (0.0251, Verdict.VACUOUS)):
         assert judged([PValues(0.0, p, vacuous=True), PValues(1.0, 1.0)])[0] is verdict
     assert [verdict.mark[0] for verdict in Verdict] == ["✓", "~", "·", "✗"]

@@ -15,8 +15,20 @@ import ldp_gym
 from ldp_agents import Thompson
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
 from ldp_gym.hypotheses import SoftmaxLinear
-from ldp_gym.privacy.misfit import _CHECKED_TABLES, ERROR_RATE, _goodness_of_fit, _log_gains, find_misfit
-from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
+from ldp_gym.privacy.misfit import (
+    _CHECKED_TABLES,
+    ERROR_RATE,
+    _goodness_of_fit,
+    _log_gains,
+    find_misfit,
+)
+from ldp_gym.testing import (
+    check_channel,
+    check_hypotheses,
+    check_learner,
+    check_nature,
+    check_truth,
+)
 
 
 def test_check_channel_catches_a_channel_that_remembers():
@@ -28,7 +40,9 @@ def test_check_channel_catches_a_channel_that_remembers():
             messages = super().encode(labels, candidates, uniforms, posterior)
             return messages if self.sent < 29 else np.broadcast_to(labels, messages.shape)
 
-    with pytest.raises(AssertionError, match="the same message from the same label|follow log_density"):
+    with pytest.raises(
+        AssertionError, match="the same message from the same label|follow log_density"
+    ):
         check_channel(Late(3, 4, 10), samples=1_000)
 
 
@@ -40,7 +54,9 @@ class Single(ldp_agents.EXP3):
 def changed(method, function, base=ldp_agents.EXP3):
     """A learner with one method changed: ``function`` gets the method of its base, self and the arguments."""
     own = getattr(base, method)
-    return type("Changed", (base,), {method: lambda *given, **options: function(own, *given, **options)})
+    return type(
+        "Changed", (base,), {method: lambda *given, **options: function(own, *given, **options)}
+    )
 
 
 def share_generators(reset, self, batch_shape=(), generators=None):
@@ -55,7 +71,10 @@ def share_generators(reset, self, batch_shape=(), generators=None):
             changed("play", lambda play, self, c, m, *more: play(self, c, m[:, ::-1], *more)),
             "play\\(\\) to predict as",
         ),
-        (changed("_predict", lambda own, *given: 2 * own(*given) - 1, ldp_agents.Uniform), "no negative"),
+        (
+            changed("_predict", lambda own, *given: 2 * own(*given) - 1, ldp_agents.Uniform),
+            "no negative",
+        ),
         (Single, r"per game, here of shape \(3, 5\) \(games, M\), got \(5,\)"),
         (changed("restart", lambda *given: None), "restart\\(\\) to forget"),
         (changed("reset", lambda reset, *given, **_: reset(*given), Thompson), "same predictions"),
@@ -116,7 +135,10 @@ def sending(kind, change):
 
 @pytest.mark.parametrize(
     ("kind", "change"),
-    [(RandomizedResponse, change) for change in (lambda m: m + 1, lambda m: m * 1.0, lambda m: m.tolist())]
+    [
+        (RandomizedResponse, change)
+        for change in (lambda m: m + 1, lambda m: m * 1.0, lambda m: m.tolist())
+    ]
     + [(LaplaceSingle, lambda m: m * np.nan)],
 )
 def test_messages_that_are_not_points_of_the_space_end_the_game(kind, change):
@@ -144,7 +166,10 @@ def test_a_part_that_hands_out_one_buffer_or_single_precision_is_reported():
         (check_truth, ldp_gym.TRUTHS["switching"](4, 6), "distributions"),
         (check_channel, RandomizedResponse(4, 5, 12), "encode"),
     ):
-        for change, said in ((reuse, "a new array|the same"), (np.float32, "float64|messages in Discrete")):
+        for change, said in (
+            (reuse, "a new array|the same"),
+            (np.float32, "float64|messages in Discrete"),
+        ):
             changed_part, own = copy(part), getattr(type(part), method)
             called = {method: lambda *given, own=own, change=change: change(own(*given))}
             changed_part.__class__ = type("Changed", (type(part),), called)
@@ -175,9 +200,14 @@ def test_check_channel_says_so_at_the_default_effort():
 def test_a_message_is_sent_too_often_from_the_exact_binomial_count_on():
     """1,000 messages of one label, two declared as equal: tables, sides and cells share the error."""
     first = 1 + int(binom.isf(ERROR_RATE / (2 * len(_CHECKED_TABLES) * 2), 1000, 0.5))
-    for count, said in ((first - 1, "None"), (first, f"label 7 sent [0] {first} times out of 1000; ")):
+    for count, said in (
+        (first - 1, "None"),
+        (first, f"label 7 sent [0] {first} times out of 1000; "),
+    ):
         sent, one = np.repeat([0, 1], [count, 1000 - count]), np.zeros(1000, dtype=int)
-        assert said in str(_goodness_of_fit(np.arange(2), np.full((2, 1), 0.5), sent, one, np.array([7])))
+        assert said in str(
+            _goodness_of_fit(np.arange(2), np.full((2, 1), 0.5), sent, one, np.array([7]))
+        )
 
 
 def test_the_error_rate_is_at_most_the_stated_one():

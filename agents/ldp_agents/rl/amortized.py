@@ -114,14 +114,18 @@ class TorchNetwork(torch.nn.Module):
 
     def __init__(self, arrays: Mapping[str, FloatArray]) -> None:
         super().__init__()
-        self.arrays = torch.nn.ParameterDict({name: _tensor(array) for name, array in arrays.items()})
+        self.arrays = torch.nn.ParameterDict(
+            {name: _tensor(array) for name, array in arrays.items()}
+        )
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         return network.apply_network(self.arrays, rows)
 
     def numpy(self) -> dict[str, FloatArray]:
         """Parameters as NumPy arrays, by name."""
-        return {name: array.detach().numpy().astype(np.float64) for name, array in self.arrays.items()}
+        return {
+            name: array.detach().numpy().astype(np.float64) for name, array in self.arrays.items()
+        }
 
 
 class Batch(NamedTuple):
@@ -129,7 +133,9 @@ class Batch(NamedTuple):
 
     channel: Channel
     # One pair for each number that a message reveals. Relations (B, n, M) to labels lie between two nodes:
-    relations: list[tuple[torch.Tensor, torch.Tensor]]  # index of the node below, weight of the node above
+    relations: list[
+        tuple[torch.Tensor, torch.Tensor]
+    ]  # index of the node below, weight of the node above
     laws: torch.Tensor  # of the label that a message is about, (B or 1, n or 1, K, M)
     smooth: torch.Tensor  # the smooth candidates that a prediction mixes, in the same shape
     truth: torch.Tensor  # the truth's distributions, (B, n or 1, M)
@@ -152,10 +158,18 @@ def make_rules(
         "horizon": horizon,
     }
     if rules["hypotheses"] in _REDRAWN:
-        return {**rules, "num_labels": num_labels, "redraw_hypotheses": True, "observe_candidates": True}
+        return {
+            **rules,
+            "num_labels": num_labels,
+            "redraw_hypotheses": True,
+            "observe_candidates": True,
+        }
     if family == "disjoint":
         return {**rules, "num_labels": max(num_hypotheses, num_labels)}
-    return {**rules, "num_hypotheses": num_hypotheses + num_hypotheses % 2}  # pairs, which determine M
+    return {
+        **rules,
+        "num_hypotheses": num_hypotheses + num_hypotheses % 2,
+    }  # pairs, which determine M
 
 
 def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, Any]:
@@ -210,7 +224,9 @@ def learned_log_likelihoods(net: TorchNetwork, batch: Batch) -> torch.Tensor:
     outputs = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
     table = network.node_weights(outputs, batch.channel, torch.logaddexp)
     step = torch.diff(table)
-    weights = sum((table[below] + share * step[below] for below, share in batch.relations), torch.zeros(()))
+    weights = sum(
+        (table[below] + share * step[below] for below, share in batch.relations), torch.zeros(())
+    )
     likelihood = torch.exp(weights - weights.detach().amax(dim=-1, keepdim=True))
     return torch.log(torch.einsum("bnm,bnkm->bnk", likelihood, batch.laws))
 

@@ -28,9 +28,13 @@ def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:
     """
     channel = (env.get_attr("game")[0] if hasattr(env, "env_is_wrapped") else game_of(env)).channel
     if not isinstance(channel, AskedBit):
-        raise TypeError(f"env must be an environment of LDPAsk-v0, got one with the channel {channel!r}")
+        raise TypeError(
+            f"env must be an environment of LDPAsk-v0, got one with the channel {channel!r}"
+        )
     if not callable(policy) and not callable(getattr(policy, "predict", None)):
-        raise TypeError(f"policy must be a function or have predict(), got {validation.describe(policy)}")
+        raise TypeError(
+            f"policy must be a function or have predict(), got {validation.describe(policy)}"
+        )
     act = policy if callable(policy) else partial(_mean_action, policy)
     ask = partial(_questions, act, validation.probability("progress", progress))
     sizes = channel.num_hypotheses, channel.num_labels, channel.horizon

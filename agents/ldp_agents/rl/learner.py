@@ -64,7 +64,9 @@ class NetworkLearner(ExponentialWeights):
         super().__init__(game)
         if outside := describe_outside(model.trained_on, game):
             name = model.card.get("config", {}).get("algorithm", "a model")
-            _warn(f"{name!r} plays outside of what it was trained on: {outside}. See docs/learned.md")
+            _warn(
+                f"{name!r} plays outside of what it was trained on: {outside}. See docs/learned.md"
+            )
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The learned log-likelihoods, negated."""
@@ -94,7 +96,9 @@ def describe_outside(trained_on: Mapping[str, Any], game: Game) -> str:
             symbol = "eps" if key == "epsilon" else key
             found.append(f"{symbol} = {number:g}, trained on {least:g} to {largest:g}")
     families = trained_on.get("classes")
-    if families is not None and game.hypotheses is not None:  # the public rules hide a redrawn class's family
+    if (
+        families is not None and game.hypotheses is not None
+    ):  # the public rules hide a redrawn class's family
         names = [name for name, maker in HYPOTHESES.own.items() if maker is type(game.hypotheses)]
         family = names[0] if names else type(game.hypotheses).__name__
         if family not in families:

@@ -148,4 +148,6 @@ def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any],
 
 def learned_weights(parameters: Parameters, channel: Channel) -> FloatArray:
     """The learned weight at the nodes of the channel's relation, ``(nodes,)``."""
-    return node_weights(apply_network(parameters, describe_nodes(channel))[:, 0], channel, np.logaddexp)
+    return node_weights(
+        apply_network(parameters, describe_nodes(channel))[:, 0], channel, np.logaddexp
+    )

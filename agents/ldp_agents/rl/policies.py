@@ -62,7 +62,9 @@ def _fingerprint(values: Messages) -> str:
 def describe_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     """The entries of ``first`` in which ``second`` differs, in words, such as ``K 4 (not 5)``."""
     return ", ".join(
-        f"{key} {value} (not {second.get(key)})" for key, value in first.items() if second.get(key) != value
+        f"{key} {value} (not {second.get(key)})"
+        for key, value in first.items()
+        if second.get(key) != value
     )
 
 

@@ -54,7 +54,11 @@ def fit_ppo(config: Config, settings: PPOSettings, progress: ProgressCallback) -
     env = make_sb3_env("LDPDistBox-v0", settings.num_envs, **config.rules)
     options = {name: value for name, value in asdict(settings).items() if name != "num_envs"}
     model = PPO("MlpPolicy", env, seed=config.seed, device="cpu", **options)
-    env.seed(int(np.random.SeedSequence([config.seed, 0]).generate_state(1, np.uint64)[0] >> np.uint64(3)))
+    env.seed(
+        int(
+            np.random.SeedSequence([config.seed, 0]).generate_state(1, np.uint64)[0] >> np.uint64(3)
+        )
+    )
     return model.learn(config.steps, callback=_Report(progress))
 
 

@@ -67,15 +67,24 @@ class Scoring:
     """Episodes that score any number of policies; the arguments are those of :func:`score_policy`."""
 
     def __init__(
-        self, env: str | VecEnv, wrapper: Wrapper | None, episodes: int, seed: int, rules: dict[str, Any]
+        self,
+        env: str | VecEnv,
+        wrapper: Wrapper | None,
+        episodes: int,
+        seed: int,
+        rules: dict[str, Any],
     ) -> None:
         self._references: list[FloatArray] | None = None
         if isinstance(env, VecEnv):
             if rules:
-                raise TypeError(f"an environment has its rules already, got {', '.join(rules)} next to it")
+                raise TypeError(
+                    f"an environment has its rules already, got {', '.join(rules)} next to it"
+                )
             games, episodes = env, env.num_envs
         else:
-            name = validation.instance("env", env, str, "the id of a game or a VecEnv of stable-baselines3")
+            name = validation.instance(
+                "env", env, str, "the id of a game or a VecEnv of stable-baselines3"
+            )
             games = SB3VecEnv(gym.make_vec(name, episodes, autoreset_mode="SameStep", **rules))
         self._seed = untrained_seed(seed, episodes)
         self._env = games if wrapper is None else wrapper(games)
@@ -120,7 +129,9 @@ class Scoring:
     def _normalizer(self, model: Any) -> VecNormalize | None:
         """The model's ``VecNormalize`` if it has to scale the observations; checks that the wrappers fit."""
         if not callable(getattr(model, "predict", None)):
-            raise TypeError(f"model must have predict() as in SB3, got {validation.describe(model)}")
+            raise TypeError(
+                f"model must have predict() as in SB3, got {validation.describe(model)}"
+            )
         shown, trained = self._env.observation_space, getattr(model, "observation_space", None)
         if trained is not None and trained.shape != shown.shape:
             raise ValueError(
@@ -131,7 +142,9 @@ class Scoring:
             return None
         own: VecNormalize | None = getattr(model, "get_vec_normalize_env", lambda: None)()
         scaled = isinstance(model, OnPolicyAlgorithm) and model._last_original_obs is not None
-        if (scaled and own is None) or (own is not None and own.observation_space.shape != shown.shape):
+        if (scaled and own is None) or (
+            own is not None and own.observation_space.shape != shown.shape
+        ):
             raise ValueError(
                 "the policy was trained with VecNormalize, whose statistics are missing: hand them over with "
                 "the other wrappers, as in wrapper=lambda env: VecNormalize.load('statistics.pkl', env)"

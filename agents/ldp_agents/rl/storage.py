@@ -50,7 +50,9 @@ def save(model: Any, directory: str | Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     with replacing(path / (WEIGHTS if network else POLICY)) as part:
         if network:
-            arrays: dict[str, Any] = {name: np.float32(array) for name, array in model.parameters.items()}
+            arrays: dict[str, Any] = {
+                name: np.float32(array) for name, array in model.parameters.items()
+            }
             np.savez_compressed(part, **arrays)
         else:
             model.save(part)
@@ -112,15 +114,23 @@ def _policy_card(model: Any) -> dict[str, Any]:
     """The card of an SB3 model: its game, from the environment that it was trained in."""
     name = type(model).__name__
     if not callable(getattr(model, "get_env", None)):
-        raise TypeError(f"model must be a Model or an algorithm of SB3, got {validation.describe(model)}")
+        raise TypeError(
+            f"model must be a Model or an algorithm of SB3, got {validation.describe(model)}"
+        )
     env = model.get_env()
     if type(model) is not algorithm_class(name):
         raise ValueError(f"only the algorithms of the libraries can be stored, got a custom {name}")
     if model.get_vec_normalize_env() is not None:
-        raise TypeError("a learner cannot repeat VecNormalize: train without it, the features are scaled")
+        raise TypeError(
+            "a learner cannot repeat VecNormalize: train without it, the features are scaled"
+        )
     spec = None if env is None else env.get_attr("spec")[0]
     if spec is None or not spec.id.startswith("LDPDistBox"):
-        got = spec.id if spec else f"no game: a reloaded model needs {name}.load(file, env=make_sb3_env(...))"
+        got = (
+            spec.id
+            if spec
+            else f"no game: a reloaded model needs {name}.load(file, env=make_sb3_env(...))"
+        )
         raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {got}")
     arguments: BoxArguments = env.get_attr("arguments")[0]
     rules, game = json.loads(arguments.to_json()), arguments.scenario().game

@@ -84,7 +84,9 @@ class Config:
         validation.whole("steps", self.steps, least=1)
         validation.seed("seed", self.seed)
         validation.options_dict("settings", self.settings)
-        object.__setattr__(self, "rules", json.loads(BoxArguments.of(Rules.of(self.rules)).to_json()))
+        object.__setattr__(
+            self, "rules", json.loads(BoxArguments.of(Rules.of(self.rules)).to_json())
+        )
 
     def read(self, kind: type[Any]) -> Any:
         """The settings of the algorithm, completed by its defaults."""
@@ -95,13 +97,19 @@ class Config:
                 raise ValueError(f"{self.algorithm} has no setting {name!r}; it has {has}")
             default = known[name]
             if isinstance(default, tuple):
-                if not isinstance(value, list) or not all(type(one) is type(default[0]) for one in value):
-                    raise ValueError(f"{name} must be a list such as {list(default)}, got {value!r}")
+                if not isinstance(value, list) or not all(
+                    type(one) is type(default[0]) for one in value
+                ):
+                    raise ValueError(
+                        f"{name} must be a list such as {list(default)}, got {value!r}"
+                    )
             elif isinstance(default, int):
                 validation.whole(name, value, least=1)
             elif isinstance(default, float):
                 validation.real(name, value)
-        return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in self.settings.items()})
+        return kind(
+            **{name: tuple(v) if isinstance(v, list) else v for name, v in self.settings.items()}
+        )
 
     def card(self, settings: Any) -> dict[str, Any]:
         """Entries of a model's card: the configuration with all settings, and the versions of packages."""
@@ -110,7 +118,12 @@ class Config:
 
 
 def train_agent(
-    config: Config, out: Path, *, console: Console | None = None, scores: int = 20, episodes: int = 64
+    config: Config,
+    out: Path,
+    *,
+    console: Console | None = None,
+    scores: int = 20,
+    episodes: int = 64,
 ) -> MakeLearner:
     """Train an agent, save it in a directory, and load it from there.
 
@@ -133,7 +146,9 @@ def train_agent(
     refuse_addresses(config.rules, CONFIG)
     settings = config.read(algorithm.settings)
     if (out / CARD).exists():
-        raise FileExistsError(f"{out} holds a model already: choose another directory, or delete it")
+        raise FileExistsError(
+            f"{out} holds a model already: choose another directory, or delete it"
+        )
     progress = _Recorder(config, out, scores, episodes, console or Console(quiet=True))
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / CONFIG, json.dumps(config.card(settings), indent=2) + "\n")
@@ -146,7 +161,9 @@ def train_agent(
 def _risk(learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int) -> float | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OutsideTrainingWarning)  # the score says how it does there
+            warnings.simplefilter(
+                "ignore", OutsideTrainingWarning
+            )  # the score says how it does there
             return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=VALIDATION.start).risk
     except IncompatibleChannelError:
         return None
@@ -174,7 +191,9 @@ class _Recorder:
             self.num_scored, model = due, make_model()
             save(model, self.out)
             live = lambda game: PolicyLearner(game, model, game_parameters(game))  # noqa: E731
-            self.score(steps, model if isinstance(model, Model) else live)  # loading would reseed PPO
+            self.score(
+                steps, model if isinstance(model, Model) else live
+            )  # loading would reseed PPO
 
     def score(self, steps: int, model: MakeLearner) -> None:
         """Play held-out episodes, print their total KL, and write it down."""

@@ -47,7 +47,9 @@ class SB3VecEnv(VecEnv):
 
     def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any], first_seed: int = 0) -> None:
         what = 'a vector environment, gym.make_vec(..., autoreset_mode="SameStep")'
-        mode = validation.instance("envs", envs, gym.vector.VectorEnv, what).metadata.get("autoreset_mode")
+        mode = validation.instance("envs", envs, gym.vector.VectorEnv, what).metadata.get(
+            "autoreset_mode"
+        )
         if mode is not AutoresetMode.SAME_STEP:
             raise ValueError(
                 f'SB3 restarts games at once: make the environment with autoreset_mode="SameStep", got {mode}'
@@ -80,7 +82,9 @@ class SB3VecEnv(VecEnv):
     def step_async(self, actions: npt.NDArray[Any]) -> None:
         self._actions = actions
 
-    def step_wait(self) -> tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]:
+    def step_wait(
+        self,
+    ) -> tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]:
         observations, rewards, over, truncated, infos = self.envs.step(self._actions)
         final_obs, final_info = infos.pop("final_obs", None), infos.pop("final_info", {})
         ended = infos.pop("_final_obs", np.zeros(self.num_envs, dtype=np.bool_))
@@ -107,11 +111,17 @@ class SB3VecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         if len(list(self._get_indices(indices))) < self.num_envs:
-            raise ValueError(f"the games share their attributes: {attr_name!r} cannot differ between them")
+            raise ValueError(
+                f"the games share their attributes: {attr_name!r} cannot differ between them"
+            )
         setattr(self.envs.unwrapped, attr_name, value)
 
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        raise NotImplementedError(f"games in lock step have no {method_name!r}: call it on SB3VecEnv.envs")
+    def env_method(
+        self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
+    ) -> list[Any]:
+        raise NotImplementedError(
+            f"games in lock step have no {method_name!r}: call it on SB3VecEnv.envs"
+        )
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
@@ -129,7 +139,9 @@ def _rows(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
         if f"_{key}" not in infos:
             continue
         if isinstance(values, dict):  # such as the statistics of a wrapper
-            values = np.array(_rows(values | {f"_{inner}": infos[f"_{key}"] for inner in values}, num_envs))
+            values = np.array(
+                _rows(values | {f"_{inner}": infos[f"_{key}"] for inner in values}, num_envs)
+            )
         listed: list[Any] = values.tolist()
         if infos[f"_{key}"].all():
             for row, value in zip(rows, listed, strict=True):

@@ -91,7 +91,9 @@ def label_masses(data: FrameData, most: int) -> dict[str, FloatArray]:
     order = np.arange(labels) if labels <= most else np.argsort(-data.distribution, kind="stable")
     if data.prediction is not None:
         rows["prediction"] = data.prediction
-    return {name: np.add.reduceat(row[order], bar_starts(labels, most)) for name, row in rows.items()}
+    return {
+        name: np.add.reduceat(row[order], bar_starts(labels, most)) for name, row in rows.items()
+    }
 
 
 def message_text(data: FrameData) -> str:
@@ -113,16 +115,25 @@ def message_text(data: FrameData) -> str:
 
 def _labels_text(data: FrameData, most: int) -> str:
     labels = len(data.distribution)
-    return f"{labels} labels" if labels <= most else f"{labels:,} labels in {most} groups, likeliest first"
+    return (
+        f"{labels} labels"
+        if labels <= most
+        else f"{labels:,} labels in {most} groups, likeliest first"
+    )
 
 
 def draw_text(data: FrameData) -> str:
     """A frame in a few lines for the terminal."""
     masses = label_masses(data, _TEXT_BARS)
     top = max(row.max() for row in masses.values())
-    lines = [data.title, f"round {data.played:,} of {data.horizon:,}; {_labels_text(data, _TEXT_BARS)}"]
+    lines = [
+        data.title,
+        f"round {data.played:,} of {data.horizon:,}; {_labels_text(data, _TEXT_BARS)}",
+    ]
     lines += [f"{name:12s}{_spark(row, top)}" for name, row in masses.items()]
-    beliefs = {"posterior": data.posterior} | ({} if data.weights is None else {"weights": data.weights})
+    beliefs = {"posterior": data.posterior} | (
+        {} if data.weights is None else {"weights": data.weights}
+    )
     starts = bar_starts(len(data.posterior), _TEXT_BARS)
     for name, belief in beliefs.items():
         note = "the truth is outside the class"
@@ -151,14 +162,18 @@ class Painter:
 
     def frame(self, data: FrameData) -> Frame:
         """The picture as an array ``(height, width, 3)``."""
-        return np.ascontiguousarray(self._pygame.surfarray.array3d(self.surface(data)).transpose(1, 0, 2))
+        return np.ascontiguousarray(
+            self._pygame.surfarray.array3d(self.surface(data)).transpose(1, 0, 2)
+        )
 
     def surface(self, data: FrameData) -> pygame.Surface:
         """The picture as a pygame surface."""
         self._canvas = self._pygame.Surface((WIDTH, HEIGHT))
         self._canvas.fill(_PAPER)
         self._write(data.title, (24, 16), size=26)
-        self._write(f"round {data.played:,} of {data.horizon:,}", (WIDTH - 24, 16), size=26, right=True)
+        self._write(
+            f"round {data.played:,} of {data.horizon:,}", (WIDTH - 24, 16), size=26, right=True
+        )
         self._write(f"message: {message_text(data)}", (WIDTH - 24, 44), right=True)
         self._labels(data, self._pygame.Rect(70, 84, WIDTH - 94, 216))
         self._beliefs(data, self._pygame.Rect(70, 386, 380, 176))
@@ -203,18 +218,27 @@ class Painter:
             kept = np.unique(np.linspace(0, len(curve), 256).astype(np.int64))
             points = [
                 (box.left + t / across * box.width, box.bottom - height / top * box.height)
-                for t, height in zip(kept.tolist(), np.append(0.0, curve)[kept].tolist(), strict=True)
+                for t, height in zip(
+                    kept.tolist(), np.append(0.0, curve)[kept].tolist(), strict=True
+                )
             ]
             if len(points) > 1:
                 self._pygame.draw.lines(self._canvas, colour, False, points, 3)
         totals = [f" {curve[-1]:,.1f}" if data.played else "" for _, curve, _ in curves]
-        legend = [(name + total, colour) for (name, _, colour), total in zip(curves, totals, strict=True)]
+        legend = [
+            (name + total, colour) for (name, _, colour), total in zip(curves, totals, strict=True)
+        ]
         self._caption(box, f"total KL in nats after {data.played:,} rounds", legend)
         self._write("0", (box.left, box.bottom + 6), colour=_FAINT)
         self._write(f"{across:,}", (box.right, box.bottom + 6), colour=_FAINT, right=True)
 
     def _write(
-        self, words: str, at: tuple[float, float], size: int = 20, colour: Colour = _INK, right: bool = False
+        self,
+        words: str,
+        at: tuple[float, float],
+        size: int = 20,
+        colour: Colour = _INK,
+        right: bool = False,
     ) -> int:
         """Write from an upper left corner, or to an upper right one; returns the width."""
         image = self._fonts[size].render(words, True, colour)
@@ -244,7 +268,9 @@ class Painter:
         step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if box.width * step >= 30 * count)
         for i in range(0, count, step):
             x = box.left + (i + 0.5) * box.width / count
-            self._write(str(i), (x - self._fonts[20].size(str(i))[0] / 2, box.bottom + 14), colour=_FAINT)
+            self._write(
+                str(i), (x - self._fonts[20].size(str(i))[0] / 2, box.bottom + 14), colour=_FAINT
+            )
 
     def _bars(self, box: pygame.Rect, heights: FloatArray, colour: Colour, width: float) -> None:
         """Bars of the given heights, as shares of the panel's; ``width`` is a share of a bar's room."""
@@ -252,7 +278,9 @@ class Painter:
         for i, height in enumerate(np.rint(heights * box.height).astype(int).tolist()):
             left = round(box.left + (i + (1.0 - width) / 2.0) * slot)
             right = max(left + 1, round(box.left + (i + (1.0 + width) / 2.0) * slot))
-            self._pygame.draw.rect(self._canvas, colour, (left, box.bottom - height, right - left, height))
+            self._pygame.draw.rect(
+                self._canvas, colour, (left, box.bottom - height, right - left, height)
+            )
 
 
 def _round_up(value: float) -> float:

@@ -55,7 +55,10 @@ class FrameHistory(Observer):
     def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
         """The posterior after each round, and the losses of the uniform mixture."""
         if self._played[games[0]] == 0:
-            self._members[games], self._distributions[games] = tape.members[:, 0], tape.distributions[:, 0]
+            self._members[games], self._distributions[games] = (
+                tape.members[:, 0],
+                tape.distributions[:, 0],
+            )
         return {
             "posterior": self._posterior.latest_along(tape.read_by(self._scenario.channel), games),
             "uniform_losses": tape.uniform_losses(),
@@ -77,8 +80,12 @@ class FrameHistory(Observer):
                 f"weights to show are one per hypothesis, K = {expected[-1]}, got shape {shown.shape}"
             )
         tolerance, advice = game_arrays.PREDICTION_TOLERANCE, "weights sum to one"
-        total = game_arrays.row_totals(shown, tolerance, lambda _: "the row of weights", advice, "hypothesis")
-        self._weights = np.broadcast_to(shown / total[..., None], expected)  # not the caller's own array
+        total = game_arrays.row_totals(
+            shown, tolerance, lambda _: "the row of weights", advice, "hypothesis"
+        )
+        self._weights = np.broadcast_to(
+            shown / total[..., None], expected
+        )  # not the caller's own array
 
     def frame_data(self, game: int = 0) -> FrameData:
         """Contents of a game's frame now."""
@@ -92,7 +99,9 @@ class FrameHistory(Observer):
             horizon=self._scenario.horizon,
             truth=int(self._members[game]),
             distribution=self._distributions[game].copy(),
-            posterior=last.get("posterior", uniform_distribution(self._scenario.game.num_hypotheses)),
+            posterior=last.get(
+                "posterior", uniform_distribution(self._scenario.game.num_hypotheses)
+            ),
             prediction=last.get("predictions"),
             message=last.get("messages"),
             weights=None if self._weights is None else self._weights[game],

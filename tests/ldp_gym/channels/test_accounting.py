@@ -28,14 +28,20 @@ def test_laplace_delta_against_a_direct_integral():
     assert lower <= exact + 1e-4
     assert upper >= exact - 1e-4
     assert upper - lower < 2e-3 * upper
-    assert accounting.laplace_delta(shifts, 1.3).upper == 0.0 < accounting.laplace_delta(shifts, 1.29).upper
+    assert (
+        accounting.laplace_delta(shifts, 1.3).upper
+        == 0.0
+        < accounting.laplace_delta(shifts, 1.29).upper
+    )
 
 
 def test_scales_and_offsets_by_hand():
     """K = 8, T = 1,000, eps = 0.5, delta = 1e-5: log(KT) = 8.98720, ln(1/delta) = 11.51293."""
     assert accounting.vector_noise_scale(8, 1000, 0.5, 1e-5) == pytest.approx(523.856, rel=1e-5)
     assert accounting.single_noise_scale(8, 1000, 0.5) == pytest.approx(17.97439, rel=1e-6)
-    assert accounting.offset(8, 1000, 17.97439) == pytest.approx(285.7021, rel=1e-6)  # gamma = 6.90776
+    assert accounting.offset(8, 1000, 17.97439) == pytest.approx(
+        285.7021, rel=1e-6
+    )  # gamma = 6.90776
     assert accounting.offset(8, 1000, 17.97439, 2.5) == pytest.approx(206.4754, rel=1e-6)
     one = accounting.laplace_vector_scale(1, 1.0, 0.1)  # delta = 1 - e^((eps - shift) / 2)
     assert one == pytest.approx(1.0 / (1.0 - 2.0 * math.log(0.9)), rel=1e-3)
@@ -48,7 +54,9 @@ def test_scales_are_the_least_that_keep_delta():
     shifts = np.full(32, 1.0 / accounting.laplace_vector_scale(32, 2.0, 1e-5))
     least, more = (accounting.laplace_delta(factor * shifts, 2.0) for factor in (1.0, 1.01))
     assert least.upper <= 1e-5 < more.lower
-    large = 2 * math.sqrt(2000 * math.log(1e5)) + math.sqrt(51_000)  # below the 1,000 of pure composition
+    large = 2 * math.sqrt(2000 * math.log(1e5)) + math.sqrt(
+        51_000
+    )  # below the 1,000 of pure composition
     assert accounting.laplace_vector_scale(1000, 51.0, 1e-5) == pytest.approx(large / 51.0)
 
 
@@ -58,7 +66,9 @@ def test_gaussian_delta_against_a_direct_integral(shift, epsilon):
         return max(norm.pdf(x) - math.exp(epsilon) * norm.pdf(x, shift), 0.0)
 
     exact, _ = integrate.quad(excess, -40, 10, limit=500, points=[shift / 2 - epsilon / shift])
-    assert math.isclose(accounting.gaussian_delta(shift, epsilon), exact, rel_tol=1e-6, abs_tol=1e-14)
+    assert math.isclose(
+        accounting.gaussian_delta(shift, epsilon), exact, rel_tol=1e-6, abs_tol=1e-14
+    )
     assert 0 <= accounting.gaussian_delta(0.01, 800.0) < 1e-300
 
 
@@ -75,7 +85,9 @@ def test_the_calibration_table(size, paper, pure, tight, gauss):
     assert math.isclose(accounting.gaussian_vector_scale(size, 1.0, 1e-5), gauss, rel_tol=0.01)
     assert accounted <= size
     large = 2 * math.sqrt(2 * size * math.log(1e5)) + math.sqrt(size * 51.0)  # closed forms
-    assert accounting.laplace_vector_scale(size, 51.0, 1e-5) == pytest.approx(min(size, large) / 51.0)
+    assert accounting.laplace_vector_scale(size, 51.0, 1e-5) == pytest.approx(
+        min(size, large) / 51.0
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 10.0])
@@ -90,7 +102,9 @@ def test_capacity_is_the_maximum_it_is_said_to_be(epsilon):
 
 
 def test_capacity_and_share_at_the_ends():
-    assert math.isclose(theory.capacity(1e-6), 1e-12 / 8, rel_tol=1e-5)  # (D - 1)^2 / 2 with D - 1 = eps / 2
+    assert math.isclose(
+        theory.capacity(1e-6), 1e-12 / 8, rel_tol=1e-5
+    )  # (D - 1)^2 / 2 with D - 1 = eps / 2
     assert math.isclose(theory.capacity(800.0), 799 - math.log(800.0), rel_tol=1e-12)
     left, right = theory.capacity(0.0199), theory.capacity(0.0201)  # across the change of formula
     assert math.isclose(right / left, (0.0201 / 0.0199) ** 2, rel_tol=1e-4)

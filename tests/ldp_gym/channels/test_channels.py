@@ -18,7 +18,9 @@ from ldp_gym.privacy import ExactChannel
 from ldp_gym.testing import check_channel, check_learner
 
 
-@pytest.mark.parametrize(("labels", "epsilon"), [(5, 1e-6), (5, 0.5), (5, 4.0), (5, 800.0), (70, 1.0)])
+@pytest.mark.parametrize(
+    ("labels", "epsilon"), [(5, 1e-6), (5, 0.5), (5, 4.0), (5, 800.0), (70, 1.0)]
+)
 @pytest.mark.parametrize("name", CHANNELS)
 def test_every_channel_keeps_the_contract(name, labels, epsilon):
     """Fails a correct channel with probability at most 1e-6. Above 64 labels some are checked."""
@@ -42,14 +44,21 @@ def test_what_a_user_hands_over_is_checked(name):
     for candidates in (TABLE * 2.0, TABLE[:2], np.full((3, 4), math.nan)):
         with pytest.raises(ValueError, match="hypothesis 0|candidates must have shape"):
             channel.privatize(1, candidates, rng, public)
-    calls = partial(channel.privatize, 1, TABLE, rng), partial(theory.information_rate, channel, TABLE)
-    for call, posterior in product(calls, (np.full(3, math.nan), [1.0], [0.5, 0.5, 0.5], [1.5, -0.5, 0.0])):
+    calls = (
+        partial(channel.privatize, 1, TABLE, rng),
+        partial(theory.information_rate, channel, TABLE),
+    )
+    for call, posterior in product(
+        calls, (np.full(3, math.nan), [1.0], [0.5, 0.5, 0.5], [1.5, -0.5, 0.0])
+    ):
         with pytest.raises(ValueError, match="posterior"):
             call(posterior)
     message = channel.privatize(np.uint8(1), TABLE, rng, public)
     assert message.shape == channel.message_shape
     if name == "adaptive-split":
-        with pytest.raises(ValueError, match=r"self\.posterior, and game\.public_posterior\(\) keeps"):
+        with pytest.raises(
+            ValueError, match=r"self\.posterior, and game\.public_posterior\(\) keeps"
+        ):
             channel.log_likelihood(message, TABLE)
 
 
@@ -61,7 +70,12 @@ IMPOSSIBLE = {
     "vote": [[1, 1, 1, 1, 1], [-1, -1, -1, -1, -1], [-0.5, -0.5, 1, 1, 1]],
     "wheel": [[0, 0.5, 0.5, 1, 1]],
     "subset-selection": [[0, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]],
-    "adaptive-groups": [[0, 0, 0, 0, 0, 0], [1, 1, 2, 2, 1, 1], [0, 0, 1, 1, 1, 2], [0, 2, 2, 2, 2, 0]],
+    "adaptive-groups": [
+        [0, 0, 0, 0, 0, 0],
+        [1, 1, 2, 2, 1, 1],
+        [0, 0, 1, 1, 1, 2],
+        [0, 2, 2, 2, 2, 0],
+    ],
     "laplace-single": [[0, 0, 0, 0, 0], [0.1, 0.2, 0, 0, 0]],
     "one-bit": [[0, 0, 0, 0, 0], [3, 0, 0, 0, -2]],
     "hybrid": [[0, 0, 0, 0, 0], [3, 1, 0, 0, -2]],
@@ -71,7 +85,10 @@ IMPOSSIBLE = {
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_message_that_its_channel_cannot_send_is_refused(name):
-    table, rng = np.random.default_rng(1).dirichlet(np.full(6, 0.5), size=5), np.random.default_rng(2)
+    table, rng = (
+        np.random.default_rng(1).dirichlet(np.full(6, 0.5), size=5),
+        np.random.default_rng(2),
+    )
     env = gym.make("LDPDist-v0", hypotheses=table, channel=name, delta=delta_of(name))
     game = env.unwrapped.game
     channel, learner = game.channel, ldp_agents.make("bayes", game)
@@ -91,13 +108,16 @@ def test_a_message_that_its_channel_cannot_send_is_refused(name):
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [(name, {}) for name in CHANNELS] + [("challenge", {"question": q, "turns": 0}) for q in ("one", "all")],
+    [(name, {}) for name in CHANNELS]
+    + [("challenge", {"question": q, "turns": 0}) for q in ("one", "all")],
 )
 def test_labels_candidates_coins_and_losses_broadcast(name, options):
     channel, rng = make_channel(name, 3, 4, 50, **options), np.random.default_rng(0)
     coins = rng.random((6, 5, channel.num_uniforms))
     public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
-    expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins, public)
+    expected = channel.encode(
+        np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins, public
+    )
     for labels, table in ((2, TABLE), (np.full(5, 2), np.broadcast_to(TABLE, (6, 1, 3, 4)))):
         np.testing.assert_allclose(channel.encode(labels, table, coins, public), expected)
     tables = rng.dirichlet(np.ones(4), size=(2, 3))[rng.integers(2, size=(6, 5))]
@@ -116,7 +136,11 @@ def test_labels_candidates_coins_and_losses_broadcast(name, options):
         ("laplace-single", {"delta": 1e-5}, "pure channel: it takes delta=0 only, got 1e-05"),
         ("laplace-vector", {"delta": 1.0}, r"delta must lie in \[0, 1\), got 1"),
         ("one-bit", {"epsilon": 1e-310}, "at least 1e-150, so that its square is a float"),
-        ("gaussian-vector", {"epsilon": 1e18, "delta": 1e-5}, "epsilon must be positive and at most"),
+        (
+            "gaussian-vector",
+            {"epsilon": 1e18, "delta": 1e-5},
+            "epsilon must be positive and at most",
+        ),
     ],
 )
 def test_bad_parameters_are_named(name, options, message):
@@ -154,7 +178,9 @@ class Points(ldp_gym.Channel):
         return self.points[(uniforms > self.law.cumsum(axis=1)[labels]).sum(axis=-1)]
 
     def log_density(self, messages, candidates, posterior=None):
-        flat = np.reshape(messages, (*np.shape(messages)[: np.ndim(messages) - self.points.ndim + 1], 1, -1))
+        flat = np.reshape(
+            messages, (*np.shape(messages)[: np.ndim(messages) - self.points.ndim + 1], 1, -1)
+        )
         same = (flat == self.points.reshape(4, -1)).all(axis=-1)
         return np.log(same @ self.law.T) + np.zeros((*candidates.shape[:-2], 1))
 
@@ -188,7 +214,10 @@ def test_a_custom_channel_may_send_points_of_any_finite_space(space):
 
     exact = ExactChannel(channel)
     answers = [exact.answer(label, TABLE) for label in range(4)]
-    assert all(message.tolist() in channel.points.tolist() and epsilon <= 1.0 for message, epsilon in answers)
+    assert all(
+        message.tolist() in channel.points.tolist() and epsilon <= 1.0
+        for message, epsilon in answers
+    )
     assert channel.placeholder in space  # stands for no message
     check_learner("bayes", hypotheses=TABLE, channel=channel, horizon=20)
 
@@ -205,7 +234,10 @@ class Plain(ldp_gym.CHANNELS["adaptive-groups"]):
     """An adaptive channel with nothing but its messages and their density."""
 
     log_likelihood, loss_estimates = ldp_gym.Channel.log_likelihood, ldp_gym.Channel.loss_estimates
-    list_messages, worst_case_messages = ldp_gym.Channel.list_messages, ldp_gym.Channel.worst_case_messages
+    list_messages, worst_case_messages = (
+        ldp_gym.Channel.list_messages,
+        ldp_gym.Channel.worst_case_messages,
+    )
 
 
 @pytest.mark.parametrize("learner", ["bayes", "centred-exp3"])

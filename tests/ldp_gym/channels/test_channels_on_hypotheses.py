@@ -33,11 +33,15 @@ def test_m_free_channels_do_not_see_that_labels_are_refined(name, options):
     coarse = channels[0].encode(labels, base, coins, public)
     likelihood = channels[0].log_likelihood(coarse, base, public)
     likelihood -= likelihood.max(axis=-1, keepdims=True)
-    shift = math.log(7) if name in ("one-bit", "hybrid") else 0.0  # their losses are log-likelihoods
+    shift = (
+        math.log(7) if name in ("one-bit", "hybrid") else 0.0
+    )  # their losses are log-likelihoods
     tolerance = {"rtol": 1e-9} if name in NOISY else {"rtol": 1e-7, "atol": 1e-9}
     for part in (0, 6):
         messages = channels[1].encode(7 * labels + part, fine, coins, public)
-        np.testing.assert_allclose(messages, np.where(coarse != 0.0, coarse + shift, 0.0), **tolerance)
+        np.testing.assert_allclose(
+            messages, np.where(coarse != 0.0, coarse + shift, 0.0), **tolerance
+        )
         refined = channels[1].log_likelihood(messages, fine, public)
         refined -= refined.max(axis=-1, keepdims=True)
         np.testing.assert_allclose(refined, likelihood, atol=1e-7)
@@ -57,15 +61,24 @@ def test_a_comparison_by_hand():
 
 def test_a_tie_up_to_rounding_is_a_tie():
     """0.1 + 0.2 against 0.3, at any size of the column; and off by 1e-13 and by 1e-11 of it, which wins."""
-    channel, message = make_channel("split", 4, 4, 50), np.array([-1.0, -1.0, 1.0, 1.0])  # 0 and 1 won
+    channel, message = (
+        make_channel("split", 4, 4, 50),
+        np.array([-1.0, -1.0, 1.0, 1.0]),
+    )  # 0 and 1 won
     for size in (1.0, 1e-9, 1e-30):
         column = np.array([0.1, 0.2, 0.3, 0.0]) * size
         off = [column + share * size * np.eye(4)[0] for share in (0.0, 1e-13, 1e-11)]
         table = np.stack([*off, 1.0 - 3.0 * column], axis=-1)
         assert channel.agreement(message, table)[:3].tolist() == [0.5, 0.5, 1.0]
         assert channel.agreement(-message, table)[:3].tolist() == [0.5, 0.5, 0.0]
-    near = np.array([[0.3, 0.301, 0.399], [0.3, 0.301, 0.399], [0.301, 0.3, 0.399]])  # sides of 2 and 1
-    assert make_channel("split", 3, 3, 50).agreement(message[1:], near[[2, 0, 1]]).tolist() == [1.0, 0.0, 0.5]
+    near = np.array(
+        [[0.3, 0.301, 0.399], [0.3, 0.301, 0.399], [0.301, 0.3, 0.399]]
+    )  # sides of 2 and 1
+    assert make_channel("split", 3, 3, 50).agreement(message[1:], near[[2, 0, 1]]).tolist() == [
+        1.0,
+        0.0,
+        0.5,
+    ]
     assert make_channel("split", 3, 3, 50).agreement(message[:3], near).tolist() == [0.0, 1.0, 0.5]
 
 
@@ -79,10 +92,15 @@ def test_groups_by_hand():
     for named, law in ((1, chance), (0, 1.0 - chance)):
         density = channel.log_density(np.array([0, 1, 1, named]), TABLE, weights)
         np.testing.assert_allclose(np.exp(density), law)
-    three = [np.exp(channel.log_density(np.array([1, 0, 2, named]), TABLE, weights)) for named in range(3)]
+    three = [
+        np.exp(channel.log_density(np.array([1, 0, 2, named]), TABLE, weights))
+        for named in range(3)
+    ]
     np.testing.assert_allclose(sum(three), 1.0)
     assert np.argmax(three, axis=0)[:3].tolist() == [1, 2, 0]
-    np.testing.assert_allclose([chances[3] for chances in three], 1 / 3)  # of nobody's label, any group
+    np.testing.assert_allclose(
+        [chances[3] for chances in three], 1 / 3
+    )  # of nobody's label, any group
     np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))
 
 
@@ -103,7 +121,9 @@ def test_sides_are_compared_by_their_posterior_means(name, sent):
 def deal(weights, lots, count):
     """Hypotheses in turn, the likely ones first, each to the lightest of so many groups."""
     loads, groups = [0.0] * count, np.zeros(len(weights), dtype=int)
-    for turn, k in enumerate(sorted(range(len(weights)), key=lambda k: -weights[k] * (0.5 + lots[k]))):
+    for turn, k in enumerate(
+        sorted(range(len(weights)), key=lambda k: -weights[k] * (0.5 + lots[k]))
+    ):
         groups[k] = turn if turn < count else loads.index(min(loads))
         loads[groups[k]] += weights[k]
     return groups
@@ -119,7 +139,10 @@ def doubt(channel, groups, weights):
 @pytest.mark.parametrize("epsilon", [1.0, 1.7, 4.0])
 def test_the_groups_are_those_that_leave_least_doubt(epsilon):
     """Of the deals to every number of groups; with a likely hypothesis that is it against all others."""
-    channel, rng = make_channel("adaptive-groups", 7, 7, 50, epsilon=epsilon), np.random.default_rng(3)
+    channel, rng = (
+        make_channel("adaptive-groups", 7, 7, 50, epsilon=epsilon),
+        np.random.default_rng(3),
+    )
     likely, counts = np.array([0.96, 0.02, 0.01, 0.004, 0.003, 0.002, 0.001]), set()
     for weights in (np.full(7, 1 / 7), likely, *rng.dirichlet(np.full(7, 0.7), size=60)):
         uniforms = rng.random(channel.num_uniforms)
@@ -129,9 +152,14 @@ def test_the_groups_are_those_that_leave_least_doubt(epsilon):
         counts.add(best.max() + 1)
     assert len(counts) > 1
     if epsilon == 1.0:
-        groups = channel.encode(0, np.eye(7), rng.random((500, channel.num_uniforms)), likely)[:, :-1]
+        groups = channel.encode(0, np.eye(7), rng.random((500, channel.num_uniforms)), likely)[
+            :, :-1
+        ]
         assert (groups == [0, 1, 1, 1, 1, 1, 1]).all()
-    sizes = [make_channel("adaptive-groups", 20, 20, 50, epsilon=level).sizes for level in (0.1, 1, 4, 800)]
+    sizes = [
+        make_channel("adaptive-groups", 20, 20, 50, epsilon=level).sizes
+        for level in (0.1, 1, 4, 800)
+    ]
     assert sizes == [[2], [2, 3], [2, 3, 5, 9, 17], [2, 3, 5, 9, 17, 20]]
 
 
@@ -147,7 +175,10 @@ def test_a_vote_s_sets_have_the_size_that_tells_most():
 
 def test_votes_by_hand():
     table = np.array([[0.7, 0.1 + 1e-16, 0.2], [0.2, 0.1, 0.7]])
-    assert votes(table).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]  # equals share the second label's vote
+    assert votes(table).tolist() == [
+        [1.0, 0.5, 0.0],
+        [0.0, 0.5, 1.0],
+    ]  # equals share the second label's vote
     np.testing.assert_allclose(vote_laws_of_winners(table), [[0.75, 0.25], [0.25, 0.75]])
 
 
@@ -155,7 +186,11 @@ def test_votes_by_hand():
     ("table", "weights", "arc"),
     [
         (np.eye(4), [0.25] * 4, theory.best_share(1.0)),
-        (np.array([[0.6, 0.2, 0.1, 0.1], *[[0.4, 0.3, 0.2, 0.1]] * 3]), [0.475, 0.175, 0.175, 0.175], 0.475),
+        (
+            np.array([[0.6, 0.2, 0.1, 0.1], *[[0.4, 0.3, 0.2, 0.1]] * 3]),
+            [0.475, 0.175, 0.175, 0.175],
+            0.475,
+        ),
         (np.array([[0.9, 0.1], [0.7, 0.3], [0.6, 0.4], [0.5, 0.5]]), [0.675, 0.0, 0.0, 0.325], 0.5),
     ],
 )

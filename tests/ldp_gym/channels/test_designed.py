@@ -47,7 +47,9 @@ def test_the_design_is_the_optimum_of_a_general_solver(epsilon):
     best = np.inf
     for start in np.random.default_rng(0).random((3, 14)):
         start /= (start @ raised).mean()
-        found = minimize(cost, start, bounds=[(0, None)] * 14, constraints=covers, options={"maxiter": 200})
+        found = minimize(
+            cost, start, bounds=[(0, None)] * 14, constraints=covers, options={"maxiter": 200}
+        )
         if np.abs(covers["fun"](found.x)).max() < 1e-7:
             best = min(best, found.fun)
     made = Designed(3, 4, 500, epsilon=epsilon).design(table)
@@ -71,7 +73,11 @@ SHAPES = [(2, 2), (3, 5), (4, 30), (2, 30)]
 
 @pytest.mark.parametrize(
     ("table", "epsilon"),
-    [(random_table(*shape), epsilon) for shape in SHAPES for epsilon in (1e-6, 0.5, 3.0, 12.0, 800.0)]
+    [
+        (random_table(*shape), epsilon)
+        for shape in SHAPES
+        for epsilon in (1e-6, 0.5, 3.0, 12.0, 800.0)
+    ]
     + [(table, 1.0) for table in EQUAL],
 )
 def test_masses_cover_all_labels_alike_and_the_cost_is_that_of_the_true_eps(table, epsilon):
@@ -115,5 +121,7 @@ def test_games_with_many_or_large_tables_are_refused_with_the_reason():
         with pytest.raises(IncompatibleChannelError, match="for every table of candidates"):
             ldp_gym.LDPDistEnv(channel="designed", **rules)
     for shape in ((4, 65), (33, 8), (3000, 16)):
-        with pytest.raises(ValueError, match="at most 64 labels and 32 hypotheses, got .*'half-space' takes"):
+        with pytest.raises(
+            ValueError, match="at most 64 labels and 32 hypotheses, got .*'half-space' takes"
+        ):
             Designed(*shape, 100)

@@ -17,7 +17,9 @@ from ldp_gym.testing import check_channel
 TABLES = DEGENERATE | {
     "rank 1": np.outer(np.linspace(0.0, 1.0, 4), PLAIN[0] - PLAIN[1]) + PLAIN[1],
     "nearly equal": PLAIN.mean(axis=0) + 1e-5 * (PLAIN - PLAIN.mean(axis=0)),
-    "tiny labels": np.concatenate([PLAIN * (1 - 1e-9), np.array([[1e-9], [0], [0], [1e-9]])], axis=1)
+    "tiny labels": np.concatenate(
+        [PLAIN * (1 - 1e-9), np.array([[1e-9], [0], [0], [1e-9]])], axis=1
+    )
     / (1 - 1e-9 + 1e-9 * np.array([[1], [0], [0], [1]])),
     "extreme": np.random.default_rng(5).dirichlet(np.full(7, 0.05), size=7),
 }
@@ -43,7 +45,11 @@ def whitened_points(table):
     factor = half_space._lewis_factor(table[None])
     used = factor.basis < len(table)
     rows = points[np.where(used, factor.basis - 1, 0)[:, 0]]
-    return half_space._solve_transposed(factor.lower, factor.inverse, np.eye(len(rows))).T @ rows, rows, used
+    return (
+        half_space._solve_transposed(factor.lower, factor.inverse, np.eye(len(rows))).T @ rows,
+        rows,
+        used,
+    )
 
 
 @pytest.mark.parametrize("seed", [120, 128, 131])
@@ -70,7 +76,9 @@ def test_no_pair_of_mixtures_is_hidden(table):
     assert used.sum() == rank
     lengths, weights = np.linalg.norm(whitened, axis=0), lewis_weights(table)
     assert weights.sum() == pytest.approx(rank, abs=1e-6)
-    np.testing.assert_allclose(lengths * weights.sum(), weights * lengths.sum(), rtol=0.02, atol=1e-9)
+    np.testing.assert_allclose(
+        lengths * weights.sum(), weights * lengths.sum(), rtol=0.02, atol=1e-9
+    )
     if rank == 0:
         return
 
@@ -126,7 +134,9 @@ def test_nearly_dependent_hypotheses_keep_the_theorem():
         table = nearly_dependent(rng)
         size, labels = table.shape
         channel = HalfSpace(size, labels, 50)
-        contrasts = channel.messages_given_coins(rng.random((500, channel.num_public_coins)), table)[:, 0]
+        contrasts = channel.messages_given_coins(
+            rng.random((500, channel.num_public_coins)), table
+        )[:, 0]
         pairs = np.eye(size)[rng.permuted(np.tile(np.arange(size), (40, 1)), axis=1)[:, :2]]
         mixed = rng.dirichlet(np.full(size, 0.3), size=(10, 2))
         weights = np.concatenate([pairs, mixed])
@@ -160,14 +170,18 @@ def test_rounding_decides_no_side():
     table = np.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
     noisy = table * (1.0 + 1e-15 * np.random.default_rng(0).standard_normal(table.shape))
     coins = np.random.default_rng(1).random((20, 2))
-    plain, other = (HalfSpace(3, 4, 50).messages_given_coins(coins, each) for each in (table, noisy))
+    plain, other = (
+        HalfSpace(3, 4, 50).messages_given_coins(coins, each) for each in (table, noisy)
+    )
     np.testing.assert_allclose(plain, other, atol=1e-12)
     assert (plain[..., 2] == 0.0).all()
     assert np.isin(HalfSpace(3, 4, 50).agreement(other, noisy), [0.0, 1.0]).all()
     assert (HalfSpace(2, 4, 50).agreement(np.array([1.0, -1.0]), noisy[[0, 2]]) == 0.5).all()
 
 
-@pytest.mark.parametrize("leading", [(), (1,), (5,), (1, 1), (4, 1), (3, 4, 5), (2, 1, 1, 1), (30, 4, 5)])
+@pytest.mark.parametrize(
+    "leading", [(), (1,), (5,), (1, 1), (4, 1), (3, 4, 5), (2, 1, 1, 1), (30, 4, 5)]
+)
 def test_tables_and_coins_broadcast_whichever_has_more_axes(leading):
     """With 600 tables, more than are looked at together; and each as by itself."""
     rng, channel = np.random.default_rng(9), HalfSpace(3, 6, 50)
@@ -184,7 +198,13 @@ def test_tables_and_coins_broadcast_whichever_has_more_axes(leading):
 @pytest.mark.parametrize("nature", ["adversary", "omniscient"])
 def test_the_sum_of_squared_tv_is_within_the_theorem(nature):
     """Bayes on contexts by an adversary, one that knows the truth too: mean of 60 episodes of 100 rounds."""
-    rules = {"channel": "half-space", "nature": nature, "horizon": 100, "epsilon": 3.0, "num_hypotheses": 4}
+    rules = {
+        "channel": "half-space",
+        "nature": nature,
+        "horizon": 100,
+        "epsilon": 3.0,
+        "num_hypotheses": 4,
+    }
     tv = ldp_gym.evaluate("bayes", rules, episodes=60, checkpoints=range(1, 101)).tv
     squares = np.square(np.diff(tv, axis=-1, prepend=0.0)).sum(axis=-1)
     bound = 100 * theory.half_space_tv_bound(4, 100, 3.0) ** 2

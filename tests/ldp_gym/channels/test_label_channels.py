@@ -52,7 +52,9 @@ def test_subset_selection_keeps_its_promise_exactly(num_labels, epsilon):
 @pytest.mark.parametrize("n", [1, 2, 9, 40, 1000, 5000])
 def test_binomials_against_whole_numbers(n):
     for k in {0, 1, n // 3, n // 2, n - 1, n}:
-        assert math.isclose(log_binomial(n, k), math.log(math.comb(n, k)), rel_tol=1e-13, abs_tol=1e-12)
+        assert math.isclose(
+            log_binomial(n, k), math.log(math.comb(n, k)), rel_tol=1e-13, abs_tol=1e-12
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
@@ -140,12 +142,17 @@ def test_labels_agree_with_a_report_by_hand():
     shares = (levels - levels.min()) / np.ptp(levels)
     np.testing.assert_allclose(channel.agreement(high, TABLE), [*shares, 0.5], atol=1e-12)
     np.testing.assert_allclose(channel.agreement(low, TABLE), [*(1 - shares), 0.5], atol=1e-12)
-    points = make_channel("hybrid", 3, 4, 50).report_agreement(np.array([-1.6, -1.5, 1.5, 1.6]), np.zeros(4))
+    points = make_channel("hybrid", 3, 4, 50).report_agreement(
+        np.array([-1.6, -1.5, 1.5, 1.6]), np.zeros(4)
+    )
     assert points.tolist() == [0.0, 1.0, 1.0, 0.0]  # the interval of t = 0 is [-1.54, 1.54]
 
 
 def test_a_list_of_hashes_takes_no_memory_per_label():
-    channel, table = make_channel("local-hashing", 2, 3000, 50, epsilon=3.0), np.full((2, 3000), 1 / 3000)
+    channel, table = (
+        make_channel("local-hashing", 2, 3000, 50, epsilon=3.0),
+        np.full((2, 3000), 1 / 3000),
+    )
     tracemalloc.start()
     listed = channel.list_messages(table)
     peak = tracemalloc.get_traced_memory()[1]

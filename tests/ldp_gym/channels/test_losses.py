@@ -13,11 +13,14 @@ from ldp_gym.channels.randomized_response import RandomizedResponse
 
 TABLES = {
     "random": np.random.default_rng(3).dirichlet(np.full(6, 0.4), size=4),
-    "overlapping": np.array([[2, 2, 0, 0], [2, 0, 2, 0], [1, 1, 1, 1], [0, 2, 2, 0]]) @ np.eye(4, 6) / 4,
+    "overlapping": np.array([[2, 2, 0, 0], [2, 0, 2, 0], [1, 1, 1, 1], [0, 2, 2, 0]])
+    @ np.eye(4, 6)
+    / 4,
     "twins": np.array([[0.5, 0.3, 0.2, 0, 0, 0]] * 2 + [[0.1, 0.2, 0.7, 0, 0, 0]] * 2),
     "disjoint": np.eye(6)[:4],
     "near ties": np.array([[0.4, 0.3, 0.3, 0, 0, 0]] * 4)
-    + np.array([[0, 0, 0], [1e-13, -1e-13, 0], [0, 1e-11, -1e-11], [1e-9, 0, -1e-9]]) @ np.eye(3, 6),
+    + np.array([[0, 0, 0], [1e-13, -1e-13, 0], [0, 1e-11, -1e-11], [1e-9, 0, -1e-9]])
+    @ np.eye(3, 6),
 }
 UNIFORM = np.full(4, 0.25)
 POSTERIORS = {
@@ -49,8 +52,13 @@ def test_the_truth_has_the_least_loss_whatever_the_posterior(name, kind, epsilon
     channel = make_channel(name, 4, 6, 100, epsilon=epsilon)
     for posterior in POSTERIORS.values() if channel.adaptive else [UNIFORM]:
         likelihood, losses, excess = laws(channel, TABLES[kind], posterior)
-        if name in ("one-bit", "hybrid"):  # noisy log-likelihoods, of which a range below 1e-5 counts as none
-            assert (excess >= (-1e-5 if kind == "near ties" else -1e-12 * np.abs(losses).max())).all()
+        if name in (
+            "one-bit",
+            "hybrid",
+        ):  # noisy log-likelihoods, of which a range below 1e-5 counts as none
+            assert (
+                excess >= (-1e-5 if kind == "near ties" else -1e-12 * np.abs(losses).max())
+            ).all()
             continue
         assert (excess >= -1e-12).all()
         apart = np.abs(likelihood[:, :, None] - likelihood[:, None, :]).max(axis=0) > 1e-6
@@ -82,7 +90,9 @@ def pairwise(channel, table, posterior):
     return information, excess
 
 
-@pytest.mark.parametrize("name", [name for name in LISTED if name != "designed" and "half-space" not in name])
+@pytest.mark.parametrize(
+    "name", [name for name in LISTED if name != "designed" and "half-space" not in name]
+)
 @pytest.mark.parametrize("kind", ["overlapping", "twins", "random"])
 def test_no_hypothesis_is_worse_off_for_its_number(name, kind):
     """Hypotheses in another order: the same information about every pair, and the same losses, permuted.
@@ -96,7 +106,9 @@ def test_no_hypothesis_is_worse_off_for_its_number(name, kind):
         for order in ([2, 0, 1, 3][:size], [1, 2, 0, 3][:size]):
             after = pairwise(channel, table[order], weights[order])
             for first, second in zip(before, after, strict=True):
-                np.testing.assert_allclose(first[np.ix_(order, order)], second, rtol=1e-7, atol=1e-9)
+                np.testing.assert_allclose(
+                    first[np.ix_(order, order)], second, rtol=1e-7, atol=1e-9
+                )
 
 
 class OwnResponse(RandomizedResponse):
@@ -149,7 +161,9 @@ def test_losses_are_unbiased_given_each_label(name, epsilon, monkeypatch):
     assert channel.list_messages(DENSE).complete
     messages, density = listed_law(channel, DENSE)
     losses = channel.unbiased_losses(messages, DENSE)
-    np.testing.assert_allclose(density.T @ losses, -np.log(clipped_by_hand(DENSE, HORIZON)[0].T), rtol=1e-8)
+    np.testing.assert_allclose(
+        density.T @ losses, -np.log(clipped_by_hand(DENSE, HORIZON)[0].T), rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize("clipping", ["continuous", "paper"])
@@ -164,17 +178,27 @@ def test_losses_of_laplace_noise_are_unbiased_given_each_label(calibration, clip
         messages = channel.to_loss(grid, noise.offset, noise.slope)[:, None] * np.eye(3)[j]
         density = np.exp(channel.log_density(messages, DENSE)) * (grid[1] - grid[0]) * noise.slope
         total += density.T @ channel.unbiased_losses(messages, DENSE)
-    np.testing.assert_allclose(total, -np.log(clipped_by_hand(DENSE, HORIZON, clipping)[0].T), rtol=1e-5)
+    np.testing.assert_allclose(
+        total, -np.log(clipped_by_hand(DENSE, HORIZON, clipping)[0].T), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", ["laplace-vector", "gaussian-vector"])
 def test_losses_of_vectors_are_unbiased_given_each_label(name):
     """The noise is symmetric: averaged over pairs of messages with opposite noise, nothing of it is left."""
-    channel, coins = make_channel(name, 3, 4, HORIZON, epsilon=2.0), np.random.default_rng(0).random((50, 3))
+    channel, coins = (
+        make_channel(name, 3, 4, HORIZON, epsilon=2.0),
+        np.random.default_rng(0).random((50, 3)),
+    )
     shares, noise = channel.clipping.cells(DENSE).shares, np.concatenate([coins, 1.0 - coins])
     sums = np.zeros((4, 3))
-    for moved, chance in ((0.5, 1 - 1 / HORIZON), (0.5 / HORIZON, 1 / HORIZON)):  # kept by h_t, or moved
-        for uniform, share in zip(np.cumsum(shares) - shares / 2, shares, strict=True):  # to any cell
+    for moved, chance in (
+        (0.5, 1 - 1 / HORIZON),
+        (0.5 / HORIZON, 1 / HORIZON),
+    ):  # kept by h_t, or moved
+        for uniform, share in zip(
+            np.cumsum(shares) - shares / 2, shares, strict=True
+        ):  # to any cell
             uniforms = np.concatenate([np.broadcast_to([moved, uniform], (100, 2)), noise], axis=1)
             messages = channel.encode(np.arange(4)[:, None], DENSE, uniforms)
             sums += chance * share * channel.unbiased_losses(messages, DENSE).mean(axis=1)

@@ -37,14 +37,18 @@ def test_the_continuous_density_obeys_eq_clipping(seed, size, labels, horizon):
     assert reachable.max() <= (1 + 1e-12) / labels
     weights = rng.dirichlet(np.ones(size))
     smooth = clipping.smooth(weights, table)[cells.lengths > 0]
-    np.testing.assert_allclose(smooth, weights @ reachable * cells.lengths[cells.lengths > 0], rtol=1e-12)
+    np.testing.assert_allclose(
+        smooth, weights @ reachable * cells.lengths[cells.lengths > 0], rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_density_summed_over_explicit_cells(rule):
     """Build the cells of a table with whole lengths, and follow eqs. (hprime) to (hcircf) cell by cell."""
     table = np.array([[0.5, 0.25, 0.25, 0.0], [0.0, 0.75, 0.0, 0.25], [0.25, 0.25, 0.5, 0.0]])
-    top = table.max(axis=0) * 4  # 2, 3, 2, 1: whole, so that cells of unit length exist for both rules
+    top = (
+        table.max(axis=0) * 4
+    )  # 2, 3, 2, 1: whole, so that cells of unit length exist for both rules
     owner, clipping = np.repeat(np.arange(4), top.astype(int)), Clipping(7, rule)
     cells = clipping.cells(table)
     assert cells.total.item() == len(owner) == 8
@@ -73,7 +77,10 @@ def test_h_moves_a_label_with_probability_one_over_t_to_a_cell_by_its_length():
     """All outcomes of h_t on a fine grid of uniforms, against eq. (5)."""
     table = np.array([[0.6, 0.4, 0.0], [0.1, 0.9, 0.0]])
     clipping, points = Clipping(5), (np.arange(400) + 0.5) / 400
-    uniforms, moved = np.stack(np.meshgrid(points, points), axis=-1), np.array([0.6, 0.9, 0.0]) / 1.5
+    uniforms, moved = (
+        np.stack(np.meshgrid(points, points), axis=-1),
+        np.array([0.6, 0.9, 0.0]) / 1.5,
+    )
     for label, kept in enumerate([[1, 0, 0], [0, 1, 0], moved]):
         outcome = clipping.draw(np.full((400, 400), label), clipping.cells(table), uniforms)
         share = np.bincount(outcome.ravel(), minlength=3) / 400**2
@@ -97,7 +104,10 @@ def test_the_rounding_of_equal_rows_is_hidden():
 def test_a_tiny_range_takes_its_own_noise_where_eps_is_smaller_still():
     """A range of 4e-6, which counts as none at other eps: the scale is the range over eps, not 1."""
     table = np.array([[0.5, 0.5], [0.5 + 1e-6, 0.5 - 1e-6]])
-    for epsilon, scale in ((1e-7, np.ptp(np.log(clipped_by_hand(table, 100)[0]), axis=1) / 1e-7), (1.0, 1.0)):
+    for epsilon, scale in (
+        (1e-7, np.ptp(np.log(clipped_by_hand(table, 100)[0]), axis=1) / 1e-7),
+        (1.0, 1.0),
+    ):
         channel = LaplaceSingle(2, 2, 100, calibration="tight", epsilon=epsilon)
         np.testing.assert_allclose(channel.noise(table).scale, scale, rtol=1e-6)
         assert certify(channel, table).holds
@@ -166,7 +176,9 @@ def test_the_message_has_its_mean_and_variance(name, calibration):
     mean = losses @ law
     spread = 1 if name == "gaussian-vector" else 2
     variance = (losses - mean[:, None]) ** 2 @ law + spread * (noise.slope * noise.scale) ** 2
-    if name == "laplace-single":  # each coordinate is revealed with probability 1/3, and is 0 otherwise
+    if (
+        name == "laplace-single"
+    ):  # each coordinate is revealed with probability 1/3, and is 0 otherwise
         mean, variance = mean / 3, (variance + mean**2) / 3 - (mean / 3) ** 2
     squares, limit = (messages - mean) ** 2, stats.norm.isf(ALPHA / 12) / math.sqrt(samples)
     assert (np.abs(messages.mean(axis=0) - mean) < limit * np.sqrt(variance)).all()
@@ -185,17 +197,24 @@ def test_one_offset_covers_every_coordinate(name):
     assert noise.offset == pytest.approx(reach * noise.scale.max())
     assert noise.slope == pytest.approx(1 / (math.log(200) + 2 * noise.offset))
     sharp, paper = (
-        make_channel(name, 2, 2, 100, epsilon=50.0, calibration=calibration).noise(np.full((2, 2), 0.5)).scale
+        make_channel(name, 2, 2, 100, epsilon=50.0, calibration=calibration)
+        .noise(np.full((2, 2), 0.5))
+        .scale
         for calibration in ("tight", "paper")
     )
     assert (sharp <= paper).all()
-    assert channel.to_loss(noise.offset - np.log(2), noise.offset, noise.slope) != 0.0  # revealed: never 0
+    assert (
+        channel.to_loss(noise.offset - np.log(2), noise.offset, noise.slope) != 0.0
+    )  # revealed: never 0
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("calibration", "labels"), [("paper", 5), ("tight", 5), ("tight", 4096)])
 def test_likelihoods_are_the_same_from_one_table_and_from_one_a_round(name, calibration, labels):
-    channel, rng = make_channel(name, 40, labels, 1000, calibration=calibration), np.random.default_rng(0)
+    channel, rng = (
+        make_channel(name, 40, labels, 1000, calibration=calibration),
+        np.random.default_rng(0),
+    )
     table = rng.dirichlet(np.full(labels, 0.3), size=40)
     messages = channel.privatize(rng.integers(labels, size=max(3, 1500 // labels)), table, rng)
     per_round = np.broadcast_to(table, (len(messages), *table.shape))
@@ -204,4 +223,6 @@ def test_likelihoods_are_the_same_from_one_table_and_from_one_a_round(name, cali
     for distances, again in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(distances, again)  # to the last bit
     one_by_one = [channel.log_likelihood(message, table) for message in messages]
-    np.testing.assert_allclose(channel.log_likelihood(messages, table), one_by_one, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(
+        channel.log_likelihood(messages, table), one_by_one, rtol=0, atol=1e-11
+    )

@@ -12,7 +12,9 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize(("batch", "size"), [((), 6), ((4,), 4100), ((4, 1), 6), ((2, 5), 6), ((2, 3), 4096)])
+@pytest.mark.parametrize(
+    ("batch", "size"), [((), 6), ((4,), 4100), ((4, 1), 6), ((2, 5), 6), ((2, 3), 4096)]
+)
 @pytest.mark.parametrize("shared", [True, False])
 def test_mixtures_and_expectations(shared, batch, size, rng):
     candidates = rng.random((3, size)) if shared else rng.random((*batch, 3, size))
@@ -32,7 +34,9 @@ def test_softmax_against_scipy_keeps_what_floats_can_hold(axis, rng):
     log_weights = 50 * rng.standard_normal((3, 4, 5))
     expected = special.softmax(log_weights, axis)
     np.testing.assert_allclose(arrays.softmax(log_weights, axis), expected, rtol=1e-12)
-    np.testing.assert_allclose(special.softmax(log_weights, axis), expected, rtol=0)  # left as it was
+    np.testing.assert_allclose(
+        special.softmax(log_weights, axis), expected, rtol=0
+    )  # left as it was
     assert arrays.softmax(log_weights, axis, out=log_weights) is log_weights
     np.testing.assert_allclose(log_weights, expected, rtol=1e-12)
     weights = arrays.softmax(np.array([0.0, -40.0, -700.0, -800.0]))
@@ -58,7 +62,9 @@ def test_products_of_few_rounds_are_the_same_bits_in_every_batch(name, shared, s
     vectors = rng.random((5, 32, shape[0 if name == "mixture" else 1]))
 
     def multiply(table, rows):
-        return arrays.mixture(rows, table) if name == "mixture" else arrays.expectations(table, rows)
+        return (
+            arrays.mixture(rows, table) if name == "mixture" else arrays.expectations(table, rows)
+        )
 
     together = multiply(candidates, vectors)
     np.testing.assert_array_equal(together, multiply(candidates, np.asfortranarray(vectors)))

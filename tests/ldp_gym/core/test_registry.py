@@ -15,17 +15,25 @@ def test_another_package_offers_its_own_by_an_entry_point_and_a_name_of_ours_sta
     tmp_path, monkeypatch
 ):
     """A package is its metadata beside its modules, as pip leaves them."""
-    (tmp_path / "rival.py").write_text("class Bayes:\n    def __init__(self, size): self.size = size\n")
+    (tmp_path / "rival.py").write_text(
+        "class Bayes:\n    def __init__(self, size): self.size = size\n"
+    )
     info = tmp_path / "rival-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[ldp_gym.learners]\nbayes = rival:Bayes\nrival = rival:Bayes\n")
+    (info / "entry_points.txt").write_text(
+        "[ldp_gym.learners]\nbayes = rival:Bayes\nrival = rival:Bayes\n"
+    )
     known = list(LEARNERS)  # read before the package is there, so that it is not kept
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(vars(LEARNERS), "_points")
     assert list(LEARNERS) == sorted([*known, "rival"])
     assert LEARNERS["bayes"] is ldp_agents.Bayes
-    assert [LEARNERS.package_of(name) for name in ("bayes", "rival", "a.b:c")] == ["ldp_agents", "rival", "a"]
+    assert [LEARNERS.package_of(name) for name in ("bayes", "rival", "a.b:c")] == [
+        "ldp_agents",
+        "rival",
+        "a",
+    ]
     made = LEARNERS.build("rival", {"size": 3}, {})
     assert made.size == 3
     assert not is_builtin(type(made))
@@ -38,7 +46,9 @@ def test_rules_from_a_file_name_no_code():
         {"truth": "replay", "truth_kwargs": {"contexts": [1.0], "labels": "os:system"}},
         {"nature_kwargs": {"pool": ["a", ("x", "b:c")]}},
     ):
-        with pytest.raises(UntrustedCodeError, match="rules.json names code, .*only name registered parts"):
+        with pytest.raises(
+            UntrustedCodeError, match="rules.json names code, .*only name registered parts"
+        ):
             refuse_addresses(rules, "rules.json")
     refuse_addresses({"channel": "split", "truth_kwargs": {"labels": ["a: b", 1]}}, "rules.json")
 

@@ -28,7 +28,13 @@ class Zeros:
 def test_uniforms_are_strictly_inside_and_an_index_begins_where_the_one_before_ends():
     assert (sampling.open_uniforms([Zeros(), Zeros()], (3, 2)) > 0.0).all()
     law = sampling.cumulative(np.array([0.25, 0.25, 0.0, 0.5]))
-    assert sampling.inverse(law, np.array([0.2, 0.25, 0.49, 0.5, 0.999])).tolist() == [0, 1, 1, 3, 3]
+    assert sampling.inverse(law, np.array([0.2, 0.25, 0.49, 0.5, 0.999])).tolist() == [
+        0,
+        1,
+        1,
+        3,
+        3,
+    ]
     assert sampling.categorical(np.array([0.0, 1.0]), np.array([2.0**-54])).tolist() == [1]
 
 
@@ -59,7 +65,9 @@ def test_a_distribution_function_does_not_depend_on_the_number_of_rows():
 
 def test_the_least_prime_has_no_divisor():
     primes = np.array([n for n in range(2, 1100) if all(n % d for d in range(2, min(n, 34)))])
-    assert [sampling.least_prime(n) for n in range(1000)] == [primes[primes >= n][0] for n in range(1000)]
+    assert [sampling.least_prime(n) for n in range(1000)] == [
+        primes[primes >= n][0] for n in range(1000)
+    ]
 
 
 def test_no_two_streams_collide():
@@ -107,13 +115,19 @@ def test_no_seed_has_two_purposes_and_defaults_have_theirs():
     assert (TEST.start, TEST.stop, VALIDATION.stop) == (0, VALIDATION.start, TRAINING.start)
     assert TEST.stop > 0 < len(VALIDATION)
     assert TRAINING.stop > 2**61
-    for call, purpose in {ldp_gym.evaluate: TEST, score_policy: TEST, write_dataset: TRAINING}.items():
+    for call, purpose in {
+        ldp_gym.evaluate: TEST,
+        score_policy: TEST,
+        write_dataset: TRAINING,
+    }.items():
         assert inspect.signature(call).parameters["seed"].default in purpose
 
 
 def test_the_last_episode_of_a_score_is_not_for_training():
     assert untrained_seed(2_999_990, 10) == 2_999_990
-    with pytest.raises(ValueError, match="from 3,000,000 on are for training, got 3,000,000 for the last"):
+    with pytest.raises(
+        ValueError, match="from 3,000,000 on are for training, got 3,000,000 for the last"
+    ):
         untrained_seed(2_999_991, 10)
     with pytest.raises(ValueError, match="episodes"):
         untrained_seed(0, 0)

@@ -17,7 +17,12 @@ from ldp_gym.core import validation as v
     [
         (lambda x: v.whole("it", x, least=2), [(2, 2), (np.int32(7), 7)], [2.0, True, "1"], [1]),
         (lambda x: v.flag("it", x), [(np.True_, True)], ["False", 1], []),
-        (lambda x: v.real("it", x), [(np.float32(0.5), 0.5), (math.inf, math.inf)], ["1", True], [math.nan]),
+        (
+            lambda x: v.real("it", x),
+            [(np.float32(0.5), 0.5), (math.inf, math.inf)],
+            ["1", True],
+            [math.nan],
+        ),
         (lambda x: v.positive("it", x, most=3.0), [(3, 3.0)], [], [4, 0, math.inf]),
         (lambda x: v.probability_below_one("it", x), [(0, 0.0)], [], [1, -0.1]),
         (lambda x: v.choice("it", x, ["ansi", "human"]), [("ansi", "ansi")], [], ["tv"]),
@@ -41,8 +46,14 @@ def test_a_right_argument_comes_back_in_its_type_and_a_wrong_one_is_named(
         (lambda: g.distributions([[0.5, 0.5], [0.9]]), "a rectangular array of numbers"),
         (lambda: g.distributions([["a", "b"]]), "probabilities must be numbers, got <U1 such as"),
         (lambda: g.distributions([]), r"at least one label, got shape \(0,\)"),
-        (lambda: g.distributions([0.5, 0.6]), r"sis sums to 1.1, off one by \+0.1 \(allowed: 1e-05\)"),
-        (lambda: g.distributions([[1.0, 0.0], [0.5, 0.5 + 2e-5]]), r"hypothesis 1 .*, off one by \+2e-05"),
+        (
+            lambda: g.distributions([0.5, 0.6]),
+            r"sis sums to 1.1, off one by \+0.1 \(allowed: 1e-05\)",
+        ),
+        (
+            lambda: g.distributions([[1.0, 0.0], [0.5, 0.5 + 2e-5]]),
+            r"hypothesis 1 .*, off one by \+2e-05",
+        ),
     ],
 )
 def test_a_wrong_array_is_named_with_what_is_wrong(check, message):
@@ -80,7 +91,10 @@ def test_predictions_are_left_as_they_are_or_renormalised():
 @pytest.mark.parametrize(
     ("prediction", "message"),
     [
-        ([0.5, 0.5002], r"of game \[1\] sums to 1.0002, off one by \+0.0002 \(allowed: 0.0001\); do better"),
+        (
+            [0.5, 0.5002],
+            r"of game \[1\] sums to 1.0002, off one by \+0.0002 \(allowed: 0.0001\); do better",
+        ),
         ([1.1, -0.1], r"of game \[1\] has a negative probability at label 1: -0.1; do better"),
         ([math.nan, 0.5], r"of game \[1\] has a NaN probability at label 0: nan; do better"),
         ([math.inf, 0.5], r"of game \[1\] sums to inf"),
@@ -94,9 +108,17 @@ def test_the_first_wrong_prediction_is_named_with_advice(games, prediction, mess
 
 
 def test_a_simplex_knows_its_points_and_its_equals():
-    for action in ([0.5, 0.5], [0.5, np.nan, 0.5], [0.6, 0.6, -0.2], [0.5, 0.3, 0.3], [np.inf, 0.0, 0.0]):
+    for action in (
+        [0.5, 0.5],
+        [0.5, np.nan, 0.5],
+        [0.6, 0.6, -0.2],
+        [0.5, 0.3, 0.3],
+        [np.inf, 0.0, 0.0],
+    ):
         assert action not in Simplex(3)
-    with pytest.raises(ValueError, match=r"shape \(3,\), got \(2,\).*MixtureAction and SoftmaxAction"):
+    with pytest.raises(
+        ValueError, match=r"shape \(3,\), got \(2,\).*MixtureAction and SoftmaxAction"
+    ):
         Simplex(3).distribution([0.5, 0.5])
     with pytest.raises(ValueError, match="the action of game 1 sums to 1.4"):
         Simplex(2, (3,)).distribution([[0.5, 0.5], [0.7, 0.7], [0.5, 0.5]])

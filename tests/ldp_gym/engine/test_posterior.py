@@ -16,8 +16,14 @@ BATCHES = (1, 3, 7)
     ("told", "expected"),
     [
         ([[-1000.0, -1000.001]] * 10_000, [0.0, -10.0]),  # no number of messages is too many
-        ([[-np.inf, -1.0, -2.0], [0.0, -1.0, -1.0]], [-np.inf, 0.0, -1.0]),  # what is ruled out stays out
-        ([[-np.inf, -1.0], [-1.0, -np.inf], [-np.inf, -np.inf]], [0.0, 0.0]),  # by all: it tells nothing
+        (
+            [[-np.inf, -1.0, -2.0], [0.0, -1.0, -1.0]],
+            [-np.inf, 0.0, -1.0],
+        ),  # what is ruled out stays out
+        (
+            [[-np.inf, -1.0], [-1.0, -np.inf], [-np.inf, -np.inf]],
+            [0.0, 0.0],
+        ),  # by all: it tells nothing
     ],
 )
 def test_log_weights_after_many_messages_and_after_impossible_ones(told, expected):
@@ -33,9 +39,14 @@ def test_log_weights_after_many_messages_and_after_impossible_ones(told, expecte
 def test_weights_are_tempered_and_shared_and_advance_after_every_batch(rate, share, batch):
     """In linear space, held back; along a tape too, in blocks of any length."""
     likelihoods = np.random.default_rng(0).random((3, 20, 4))
-    stepped, along = (PublicPosterior(4, (3,), rate=rate, share=share, batch=batch) for _ in range(2))
+    stepped, along = (
+        PublicPosterior(4, (3,), rate=rate, share=share, batch=batch) for _ in range(2)
+    )
     blocks = np.split(np.log(likelihoods), [2, 3, 11], axis=1)
-    path, weights = np.concatenate([along.along(block) for block in blocks], axis=1), np.full((3, 4), 0.25)
+    path, weights = (
+        np.concatenate([along.along(block) for block in blocks], axis=1),
+        np.full((3, 4), 0.25),
+    )
     for t in range(20):
         if t % batch == 0:
             expected = weights
@@ -80,7 +91,9 @@ def test_guesses_change_nothing(name, games, contexts, share):
 
 
 @pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("some", [np.array([False, True, False]), np.array([1])], ids=["mask", "index"])
+@pytest.mark.parametrize(
+    "some", [np.array([False, True, False]), np.array([1])], ids=["mask", "index"]
+)
 def test_games_that_start_over_or_go_on_alone_leave_the_others_as_they_were(some, batch):
     log_likelihoods = np.log(np.random.default_rng(0).random((8, 3, 4)))
     posterior, undisturbed, fresh = (PublicPosterior(4, (3,), batch=batch) for _ in range(3))
@@ -110,13 +123,21 @@ def messages_of(rules, blocks=(40,)):
 
 
 SIZED = [
-    {"channel": name, "hypotheses": rows, "num_hypotheses": size, "num_labels": labels, "horizon": 40}
+    {
+        "channel": name,
+        "hypotheses": rows,
+        "num_hypotheses": size,
+        "num_labels": labels,
+        "horizon": 40,
+    }
     for name in ADAPTIVE
     for rows in ("dirichlet", "softmax-linear")
     for size, labels in ((2, 2), (5, 3), (33, 20))
 ]
 SHARED = [
-    {**rules, "channel_kwargs": {"posterior_share": 0.2}} for rules in SIZED if rules["num_labels"] == 3
+    {**rules, "channel_kwargs": {"posterior_share": 0.2}}
+    for rules in SIZED
+    if rules["num_labels"] == 3
 ]
 
 
@@ -157,7 +178,9 @@ def test_a_batch_of_all_users_never_advances(channel, nature):
     assert (messages_of(small_rules(channel, nature)) != never).any()
     if nature == "iid":
         game, tape = record(small_rules(channel, batch=40), 40, episodes=3)
-        told = game.channel.log_likelihood(tape.messages, tape.candidates, np.full((3, 40, 4), 0.25))
+        told = game.channel.log_likelihood(
+            tape.messages, tape.candidates, np.full((3, 40, 4), 0.25)
+        )
         np.testing.assert_allclose(tape.log_likelihoods, told, rtol=1e-12)
     rules = small_rules("split", "drift")  # a channel that does not adapt knows no batches
     np.testing.assert_array_equal(messages_of(rules | {"batch": 7}), messages_of(rules))

@@ -11,6 +11,7 @@ import pytest
 from helpers import small_rules
 from sklearn.naive_bayes import GaussianNB
 
+import ldp_bench
 import ldp_gym
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
@@ -21,7 +22,10 @@ from ldp_gym.truths import Mixture
 NAMES = """hypotheses num_hypotheses num_labels context_dim class_seed hypotheses_kwargs channel
 channel_kwargs epsilon delta horizon nature nature_kwargs truth truth_kwargs observe_candidates
 redraw_hypotheses batch reveal max_loss"""
-DEFAULTS = dict.fromkeys(NAMES.split()) | {"hypotheses": "softmax-linear", "channel": "laplace-single"}
+DEFAULTS = dict.fromkeys(NAMES.split()) | {
+    "hypotheses": "softmax-linear",
+    "channel": "laplace-single",
+}
 DEFAULTS |= {"class_seed": 0, "truth": "uniform", "batch": 1, "max_loss": 100.0}
 DEFAULTS |= dict.fromkeys(("observe_candidates", "redraw_hypotheses", "reveal"), False)
 SINGLE = {"render_mode": None}
@@ -59,7 +63,7 @@ def test_a_signature_and_help_have_every_rule_with_its_default(env):
         lambda **rules: Rules.of(rules),
         lambda **rules: ldp_gym.evaluate("bayes", rules, episodes=1),
         partial(ldp_gym.testing.check_learner, "bayes"),
-        lambda **rules: ldp_gym.bench.Experiment(rules, "bayes"),
+        lambda **rules: ldp_bench.Experiment(rules, "bayes"),
     ],
 )
 def test_an_unknown_rule_names_the_nearest(call):
@@ -88,7 +92,9 @@ def test_the_default_nature_is_that_of_the_class():
     made = Rules(hypotheses=Drifting())
     assert Rules(hypotheses=made.hypotheses, nature="drift") == made
     assert Rules(hypotheses=made.hypotheses, nature="iid") != made
-    assert Rules(hypotheses="numpy:eye") != Rules(hypotheses="numpy:eye", nature="iid"), "it may have its own"
+    assert Rules(hypotheses="numpy:eye") != Rules(hypotheses="numpy:eye", nature="iid"), (
+        "it may have its own"
+    )
 
 
 def test_a_table_is_the_same_as_list_tuple_and_array():
@@ -99,13 +105,17 @@ def test_a_table_is_the_same_as_list_tuple_and_array():
 
 def test_objects_made_or_fitted_differently_are_told_apart():
     y = np.array([0, 1, 1, 0])
-    fitted = [[GaussianNB().fit(np.eye(4), labels) for labels in (y, other)] for other in (y, 1 - y, y)]
+    fitted = [
+        [GaussianNB().fit(np.eye(4), labels) for labels in (y, other)] for other in (y, 1 - y, y)
+    ]
     assert Rules(hypotheses=fitted[0]) == Rules(hypotheses=fitted[2]) != Rules(hypotheses=fitted[1])
     for make in (lambda x: Mixture(8, members=[0, x]), partial(SoftmaxLinear, 8, 16, 4)):
         assert Rules(truth=make(1)) == Rules(truth=make(1)) != Rules(truth=make(2))
 
 
-@pytest.mark.parametrize("rule", sorted(set(DEFAULTS) - {"channel", "nature", "truth", "hypotheses"}))
+@pytest.mark.parametrize(
+    "rule", sorted(set(DEFAULTS) - {"channel", "nature", "truth", "hypotheses"})
+)
 def test_every_rule_tells_games_apart(rule):
     other = {"reveal": True, "observe_candidates": True, "redraw_hypotheses": True, "delta": 0.25}
     value = {"x": 1} if rule.endswith("_kwargs") else other.get(rule, 7)
@@ -114,7 +124,9 @@ def test_every_rule_tells_games_apart(rule):
 
 def test_a_replayed_log_has_as_many_rounds_as_rows():
     """So that leaving T out and 1000 are two games."""
-    rules = Rules(truth="replay", truth_kwargs={"contexts": np.zeros((5, 4)), "labels": [0, 1, 2, 3, 4]})
+    rules = Rules(
+        truth="replay", truth_kwargs={"contexts": np.zeros((5, 4)), "labels": [0, 1, 2, 3, 4]}
+    )
     assert (rules.rounds, rules.scenario().horizon) == (None, 5)
     assert rules != replace(rules, horizon=1000)
     assert replace(rules, horizon=3).rounds == 3
@@ -133,9 +145,13 @@ def test_a_made_channel_brings_its_promise():
 
 
 def test_rules_come_back_from_json():
-    rules = Rules.of(small_rules(hypotheses=np.array(ROWS), nature="cycle", reveal=True) | {"num_labels": 2})
+    rules = Rules.of(
+        small_rules(hypotheses=np.array(ROWS), nature="cycle", reveal=True) | {"num_labels": 2}
+    )
     assert Rules.of(json.loads(rules.to_json())) == rules
     assert Rules().to_json() == "{}"
     assert Rules(**rules.given) == rules
-    with pytest.raises(TypeError, match="put models and data into a module and name them as 'module:object'"):
+    with pytest.raises(
+        TypeError, match="put models and data into a module and name them as 'module:object'"
+    ):
         Rules(hypotheses=[np.mean, np.sum]).to_json()

@@ -62,7 +62,9 @@ class Seeded(ldp_gym.HYPOTHESES["dirichlet"]):
 
 
 def test_what_a_subclass_hands_on_comes_from_the_game():
-    env = ldp_gym.LDPDistEnv(channel=f"{__name__}:HandsOn", epsilon=0.1, channel_kwargs={"verbose": True})
+    env = ldp_gym.LDPDistEnv(
+        channel=f"{__name__}:HandsOn", epsilon=0.1, channel_kwargs={"verbose": True}
+    )
     assert env.game.channel.epsilon == 0.1
     assert env.game.channel.verbose
     with pytest.raises(TypeError, match="takes no option 'loud'; its options: verbose"):
@@ -86,7 +88,9 @@ def test_blocks_fit_the_memory_that_is_given():
 def test_a_truth_is_drawn_even_where_it_is_given():
     """So that episodes of different truths share all else."""
     scenario = Scenario(**small_rules())
-    starts = [scenario.start_episodes([np.random.default_rng(3)], truth)[0] for truth in (None, 0, 1)]
+    starts = [
+        scenario.start_episodes([np.random.default_rng(3)], truth)[0] for truth in (None, 0, 1)
+    ]
     starts += Scenario(**small_rules(truth=2)).start_episodes([np.random.default_rng(3)])
     assert [start.truth.item() for start in starts[1:]] == [0, 1, 2]
     assert len({start.generator.random() for start in starts}) == 1
@@ -102,8 +106,12 @@ def test_every_truth_is_as_likely():
 
 def test_episodes_that_begin_together_are_those_that_begin_alone():
     """Not a bit of the sum of ten weights may differ. A truth that draws one row for all is refused."""
-    scenario = Scenario(**small_rules(num_hypotheses=12, truth="mixture", truth_kwargs={"num_members": 10}))
-    for seed, start in enumerate(scenario.start_episodes([np.random.default_rng(s) for s in range(50)])):
+    scenario = Scenario(
+        **small_rules(num_hypotheses=12, truth="mixture", truth_kwargs={"num_members": 10})
+    )
+    for seed, start in enumerate(
+        scenario.start_episodes([np.random.default_rng(s) for s in range(50)])
+    ):
         (alone,) = scenario.start_episodes([np.random.default_rng(seed)])
         np.testing.assert_array_equal(start.truth, alone.truth)
     scenario.truth.draw_episode = lambda uniforms: np.zeros((1, 12))
@@ -128,7 +136,12 @@ def game():
 
 
 def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
-    for source in ("exp3", "ldp_agents.literal:EXP3", ldp_agents.EXP3, partial(ldp_agents.make, "exp3")):
+    for source in (
+        "exp3",
+        "ldp_agents.literal:EXP3",
+        ldp_agents.EXP3,
+        partial(ldp_agents.make, "exp3"),
+    ):
         assert type(build_learner(source, game)) is ldp_agents.EXP3
     assert type(build_learner("helpers:Stepwise", game)) is Stepwise
     assert type(as_make_learner("wma", {"rate": "box"})(game)) is ldp_agents.WMA

@@ -39,7 +39,10 @@ class Lost(ldp_gym.Nature):
 
 def test_a_class_that_gives_no_distributions_is_named():
     for candidates, message in (
-        ([[0.5, 0.5, 0.1], [1, 0, 0]], r"Careless\(K=2, M=3, d=1\) gives wrong.*hypothesis 0 sums to 1.1"),
+        (
+            [[0.5, 0.5, 0.1], [1, 0, 0]],
+            r"Careless\(K=2, M=3, d=1\) gives wrong.*hypothesis 0 sums to 1.1",
+        ),
         ([[1, 0]] * 3, r"floats, of shape \(1, 5, 2, 3\), got int64 of shape \(1, 5, 3, 2\)"),
         (None, "must give candidates as an array of floats"),
         ([[[1, 0.0, 0]] * 2] * 4 + [[[0.5, 0, 0]] * 2], "hypothesis 0 sums to 0.5"),
@@ -109,7 +112,9 @@ def test_contexts_of_a_constant_class_can_be_left_out():
     assert theirs.contexts is None
     assert_same_rounds(ours, theirs, fields=["distributions", "labels", "messages"])
     needed = make_episodes(small_rules(), 2)
-    assert Episodes(needed.scenario, needed.starts, show_contexts=False).play(3).contexts is not None
+    assert (
+        Episodes(needed.scenario, needed.starts, show_contexts=False).play(3).contexts is not None
+    )
 
 
 def generators(*seeds):
@@ -132,8 +137,12 @@ def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
         np.testing.assert_allclose(referee.candidates, tape.candidates[:, t], rtol=1e-12)
         assert not referee.over.any()
         rewards, info = referee.judge(actions[t, :2])
-        np.testing.assert_allclose(info["kl"], kl(tape.distributions[:, t], actions[t, :2]), rtol=1e-12)
-        np.testing.assert_allclose(info["tv"], tv(tape.distributions[:, t], actions[t, :2]), rtol=1e-12)
+        np.testing.assert_allclose(
+            info["kl"], kl(tape.distributions[:, t], actions[t, :2]), rtol=1e-12
+        )
+        np.testing.assert_allclose(
+            info["tv"], tv(tape.distributions[:, t], actions[t, :2]), rtol=1e-12
+        )
         np.testing.assert_array_equal(rewards, -np.minimum(info["kl"], 0.5))
         np.testing.assert_array_equal(info["label"], tape.labels[:, t])
         np.testing.assert_array_equal(info["truth"], members)

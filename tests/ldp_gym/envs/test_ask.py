@@ -20,7 +20,11 @@ from ldp_gym.envs.ask import AskedBit, greedy_contrast
 
 TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.6, 0.1, 0.3]])
 PLANE = [1.0, 0.0, -1.0]
-TIED = [0.4, -0.6, -0.1]  # 0.3 * 0.4 = 0.6 * 0.1 + 0.6 * 0.1 up to rounding: label 1 is on the plane
+TIED = [
+    0.4,
+    -0.6,
+    -0.1,
+]  # 0.3 * 0.4 = 0.6 * 0.1 + 0.6 * 0.1 up to rounding: label 1 is on the plane
 SMALL = {"hypotheses": TABLE.tolist(), "epsilon": 1.5, "horizon": 4}
 UNIFORM = np.full(3, 1 / 3)
 
@@ -42,7 +46,9 @@ def ask(weights):
     return np.array(PLANE if weights[0] < weights[1] else TIED)
 
 
-@pytest.mark.parametrize("contrast", [PLANE, TIED, [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [-0.3, 0.9, 0.2]])
+@pytest.mark.parametrize(
+    "contrast", [PLANE, TIED, [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [-0.3, 0.9, 0.2]]
+)
 def test_a_round_is_that_of_the_formulas(contrast):
     """Posterior, reward and KL of a question, from sums over labels."""
     env = gym.make("LDPAsk-v0", reveal=True, **SMALL)
@@ -79,7 +85,9 @@ def test_the_expected_return_is_the_gain_in_risk():
     for answers in product((0, 1), repeat=3):
         weights = laws = UNIFORM
         for t in range(4):
-            risk += laws @ losses(weights) / 2 ** (3 - t)  # 2^(3 - t) paths share their first t answers
+            risk += (
+                laws @ losses(weights) / 2 ** (3 - t)
+            )  # 2^(3 - t) paths share their first t answers
             if t < 3:
                 law, _, weights = branches(weights, ask(weights))[answers[t]]
                 laws = laws * law
@@ -120,7 +128,9 @@ def test_the_checkers_of_the_libraries_pass():
     env = gym.make("LDPAsk-v0", horizon=5)
     check_env(env.unwrapped)
     pytest.importorskip("stable_baselines3.common.env_checker").check_env(env)
-    assert gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json())).spec.kwargs == {"horizon": 5}
+    assert gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json())).spec.kwargs == {
+        "horizon": 5
+    }
 
 
 @pytest.mark.parametrize(
@@ -172,7 +182,11 @@ def test_scores_are_0_for_random_and_1_for_greedy_contrasts():
 
 
 def test_a_truth_that_all_hypotheses_rule_out_has_no_score():
-    rules = {"hypotheses": [[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]], "truth": [0.3, 0.3, 0.4], "horizon": 2}
+    rules = {
+        "hypotheses": [[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]],
+        "truth": [0.3, 0.3, 0.4],
+        "horizon": 2,
+    }
     env = gym.make("LDPAsk-v0", **rules)
     env.reset(seed=0)
     info = [env.step(np.array([1.0, -1.0]))[-1] for _ in range(2)][-1]

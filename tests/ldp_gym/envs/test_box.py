@@ -86,7 +86,9 @@ def test_it_is_the_game_of_ldpdist(channel, observation, monkeypatch):
 def test_features_are_multiples_of_the_log_posterior_and_stay_in_their_space():
     game, tape = record(small_rules("adaptive-groups", epsilon=4.0), 40, episodes=3)
     features = RunningEvidence(game, (3,)).along(tape.log_likelihoods)
-    log_posterior = np.cumsum(tape.log_likelihoods - tape.log_likelihoods.mean(-1, keepdims=True), axis=1)
+    log_posterior = np.cumsum(
+        tape.log_likelihoods - tape.log_likelihoods.mean(-1, keepdims=True), axis=1
+    )
     ratios = log_posterior / features[..., :-1]
     np.testing.assert_allclose(ratios, ratios[..., :1].repeat(4, axis=-1), rtol=1e-4)
     space = RunningEvidence.space(game)
@@ -107,7 +109,8 @@ def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize(
-    "rules", [small_rules(horizon=9), small_rules("adaptive-split", horizon=9), REDRAWN, REDRAWN | RAW]
+    "rules",
+    [small_rules(horizon=9), small_rules("adaptive-split", horizon=9), REDRAWN, REDRAWN | RAW],
 )
 def test_single_and_vector_environments_agree(rules, mode, monkeypatch):
     """With the scores at the ends of episodes, however the next begins; features of two games at a time."""
@@ -126,7 +129,9 @@ def test_the_score_is_the_return_over_that_of_bayes(monkeypatch):
     monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda *_: 7)
     monkeypatch.setattr(box, "_REFERENCE_SEED", 10)
     gain = estimate_bayes_gain(Scenario(**rules))
-    uniform, bayes = (totals(learner, rules, 512, seed=10).mean() for learner in ("uniform", "bayes"))
+    uniform, bayes = (
+        totals(learner, rules, 512, seed=10).mean() for learner in ("uniform", "bayes")
+    )
     assert gain == pytest.approx(uniform - bayes, rel=1e-9)
     env = gym.make("LDPDistBox-v0", **rules)
     env.reset(seed=0)
@@ -165,7 +170,11 @@ def test_losses_are_capped_in_rewards_and_in_the_gain_of_bayes(monkeypatch):
 @pytest.mark.parametrize("channel", ["laplace-single", "identity"])
 def test_a_label_that_no_hypothesis_allows_costs_max_loss_and_tells_nothing(channel):
     """Then there is no gain, and no score without a gain of Bayes."""
-    rules = {"hypotheses": [[0.5, 0.5, 0.0], [0.9, 0.1, 0.0]], "truth": [0.0, 0.0, 1.0], "horizon": 4}
+    rules = {
+        "hypotheses": [[0.5, 0.5, 0.0], [0.9, 0.1, 0.0]],
+        "truth": [0.0, 0.0, 1.0],
+        "horizon": 4,
+    }
     env = gym.make("LDPDistBox-v0", **rules, channel=channel, max_loss=7.0)
     env.reset(seed=0)
     for _ in range(4):
@@ -179,7 +188,9 @@ def test_a_label_that_no_hypothesis_allows_costs_max_loss_and_tells_nothing(chan
 
 def test_the_gain_of_bayes_is_estimated_once_for_the_same_rules(monkeypatch):
     estimates = []
-    monkeypatch.setattr(box, "estimate_bayes_gain", lambda scenario: estimates.append(scenario) or 1.0)
+    monkeypatch.setattr(
+        box, "estimate_bayes_gain", lambda scenario: estimates.append(scenario) or 1.0
+    )
     envs = [gym.make("LDPDistBox-v0", **small_rules(horizon=2, class_seed=77)) for _ in range(3)]
     for env in envs:
         env.reset(seed=0)
@@ -190,7 +201,9 @@ def test_the_gain_of_bayes_is_estimated_once_for_the_same_rules(monkeypatch):
 def test_named_games_are_fixed():
     size = {"num_hypotheses": 4, "num_labels": 8, "horizon": 200}
     easy = {"hypotheses": "dirichlet", "channel": "split", "epsilon": 4.0, **size}
-    memory, hard = ({"channel": name, "observation": "message"} for name in ("split", "randomized-response"))
+    memory, hard = (
+        {"channel": name, "observation": "message"} for name in ("split", "randomized-response")
+    )
     assert {"easy": easy, "medium": {}, "memory": memory, "hard": hard} == NAMED_GAMES
     spaces = {name: gym.make(f"LDPDistBox-{name}-v0").observation_space for name in NAMED_GAMES}
     sizes = {name: space.shape[0] for name, space in spaces.items()}

@@ -25,7 +25,9 @@ def test_the_reward_is_the_capped_negative_kl(actions):
 
 
 def test_what_is_returned_is_the_user_s_to_change(actions):
-    envs, twins = (gym.make_vec("LDPDist-v0", num_envs=4, **small_rules(horizon=10)) for _ in range(2))
+    envs, twins = (
+        gym.make_vec("LDPDist-v0", num_envs=4, **small_rules(horizon=10)) for _ in range(2)
+    )
     mask = np.array([True, False, False, False])
     for env in (envs, twins):
         env.reset(seed=0)
@@ -35,7 +37,9 @@ def test_what_is_returned_is_the_user_s_to_change(actions):
         for array in (*step[0].values(), *step[1:4], *step[4].values()):
             array[...] = 1
         if t == 4:
-            shown, twin_shown = (env.reset(options={"reset_mask": mask})[0] for env in (envs, twins))
+            shown, twin_shown = (
+                env.reset(options={"reset_mask": mask})[0] for env in (envs, twins)
+            )
             np.testing.assert_array_equal(shown["message"], twin_shown["message"])
 
 
@@ -81,9 +85,17 @@ def test_observations_depend_on_the_truth_only_through_the_message(channel, natu
     """
     near = [[0.34, 0.33, 0.33], [0.33, 0.34, 0.33], [0.33, 0.33, 0.34]]
     pool = [[1.0, 0.0, 2.0], [0.5, 0.1, 0.3]]
-    kwargs = {"sequence": {"contexts": pool * 6}, "cycle": {"contexts": pool}, "adversary": {"pool": pool}}
-    rules = small_rules(channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3, horizon=12)
-    games = [gym.make("LDPDist-v0", **{**rules, "nature_kwargs": kwargs.get(nature)}) for _ in range(2)]
+    kwargs = {
+        "sequence": {"contexts": pool * 6},
+        "cycle": {"contexts": pool},
+        "adversary": {"pool": pool},
+    }
+    rules = small_rules(
+        channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3, horizon=12
+    )
+    games = [
+        gym.make("LDPDist-v0", **{**rules, "nature_kwargs": kwargs.get(nature)}) for _ in range(2)
+    ]
     agreed = 0
     for seed in range(10):
         shown = [env.reset(seed=seed, options={"truth": j}) for j, env in enumerate(games)]

@@ -64,4 +64,6 @@ def test_adaptive_natures_choose_alike_in_any_batch_long_after_the_truth_is_know
         shown, *_ = envs.step(np.tile(uniform, (16, 1)))
         contexts = [env.step(uniform)[0]["context"] for env in alone]
     total = ldp_gym.evaluate("uniform", game, episodes=16).kl[0, -1]
-    assert math.isclose(total, ldp_gym.evaluate("uniform", game, episodes=1).kl[0, -1], rel_tol=1e-9)
+    assert math.isclose(
+        total, ldp_gym.evaluate("uniform", game, episodes=1).kl[0, -1], rel_tol=1e-9
+    )

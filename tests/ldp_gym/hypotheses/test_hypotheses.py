@@ -11,7 +11,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from ldp_gym import HYPOTHESES, theory
-from ldp_gym.hypotheses import Callables, Disjoint, Hadamard, Refined, SoftmaxLinear, Table, as_hypotheses
+from ldp_gym.hypotheses import (
+    Callables,
+    Disjoint,
+    Hadamard,
+    Refined,
+    SoftmaxLinear,
+    Table,
+    as_hypotheses,
+)
 from ldp_gym.testing import check_hypotheses
 from ldp_gym.truths import as_truth
 
@@ -35,15 +43,24 @@ def test_hadamard_is_appendix_a(pairs):
 
 def test_hadamard_takes_its_gap_from_the_theorem():
     """The factor ``min{(e^eps - 1)^2, 1} e^eps``: the minimum is 1 from eps = log 2 on."""
-    for epsilon, factor in ((0.1, math.expm1(0.1) ** 2), (math.log(2), 1.0), (1.0, 1.0), (3.0, 1.0)):
+    for epsilon, factor in (
+        (0.1, math.expm1(0.1) ** 2),
+        (math.log(2), 1.0),
+        (1.0, 1.0),
+        (3.0, 1.0),
+    ):
         expected = math.sqrt(4 / (9 * 1000 * factor * math.exp(epsilon)))
         assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
         assert math.isclose(Hadamard(8, epsilon=epsilon, horizon=1000).gap, expected, rel_tol=1e-12)
     assert Hadamard(64, epsilon=0.01, horizon=int(theory.hadamard_horizon(64, 0.01))).gap <= 1
-    assert [Hadamard(8, 1, e, t).gap < 1 for e, t in ((1e-6, 10**13), (400.0, 99), (800.0, 99))] == [True] * 3
+    assert [
+        Hadamard(8, 1, e, t).gap < 1 for e, t in ((1e-6, 10**13), (400.0, 99), (800.0, 99))
+    ] == [True] * 3
 
 
-@pytest.mark.parametrize(("labels", "dim", "scale"), [(16, 4, 300), (16, 1, 1), (64, 3, 1), (200, 4, 1)])
+@pytest.mark.parametrize(
+    ("labels", "dim", "scale"), [(16, 4, 300), (16, 1, 1), (64, 3, 1), (200, 4, 1)]
+)
 def test_a_round_has_the_same_candidates_in_every_block_and_layout(labels, dim, scale):
     """Few rounds have labels side by side in memory, many have rounds: not a bit may differ."""
     softmax_class = SoftmaxLinear(3, labels, dim, scale=scale)
@@ -56,7 +73,9 @@ def test_a_round_has_the_same_candidates_in_every_block_and_layout(labels, dim, 
     with_nan = np.concatenate([np.full((1, dim), np.nan), contexts[0]])
     np.testing.assert_array_equal(softmax_class(with_nan)[1:], together[0])
     exact = softmax(softmax_class.weights @ contexts[..., None, :, None], axis=-2)[..., 0]
-    np.testing.assert_allclose(together, exact, rtol=1e-12 * scale)  # a logit of 1,000 has an error of 1e-13
+    np.testing.assert_allclose(
+        together, exact, rtol=1e-12 * scale
+    )  # a logit of 1,000 has an error of 1e-13
 
 
 def test_other_classes_by_hand():
@@ -74,9 +93,13 @@ def test_other_classes_by_hand():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda w: lambda x: softmax(w @ x),  # of one context: of as many as labels, right in shape only
+        lambda w: (
+            lambda x: softmax(w @ x)
+        ),  # of one context: of as many as labels, right in shape only
         lambda w: lambda x: softmax(x @ w.T, axis=-1),  # of any batch
-        lambda w: lambda x: softmax(np.atleast_2d(x) @ w.T, axis=1).squeeze(),  # of flat batches only
+        lambda w: (
+            lambda x: softmax(np.atleast_2d(x) @ w.T, axis=1).squeeze()
+        ),  # of flat batches only
     ],
 )
 def test_callables_are_called_on_batches_where_they_can_be(make):
@@ -98,14 +121,21 @@ def test_fitted_classifiers_form_a_class():
     check_hypotheses(f)
     for first, second, error, message in (
         (models[0], LogisticRegression().fit(data, labels % 2), ValueError, "hypothesis 1 has"),
-        (models[0], LogisticRegression().fit(data[:, :4], labels), ValueError, "1 takes 4 features, not"),
+        (
+            models[0],
+            LogisticRegression().fit(data[:, :4], labels),
+            ValueError,
+            "1 takes 4 features, not",
+        ),
         (LogisticRegression(), LogisticRegression(), ValueError, "is it fitted"),
         (models[0], LogisticRegression(), ValueError, "the same classes: hypothesis 1 has None"),
         (models[0], LinearSVC(), TypeError, "need predict_proba, .*LinearSVC"),
     ):
         with pytest.raises(error, match=message):
             as_hypotheses([first, second], {})
-    with pytest.raises(ValueError, match="must be fitted on the classes of the hypotheses, .* has None"):
+    with pytest.raises(
+        ValueError, match="must be fitted on the classes of the hypotheses, .* has None"
+    ):
         as_truth(LogisticRegression(), f, horizon=9)
 
 
@@ -118,13 +148,21 @@ LATE = Callables([lambda x: [0.5, 0.5], lambda x: [0.5, 0.5 + (x[0] > 9)]], cont
     [
         (lambda: Table([[1.0], [1.0]]), r"num_labels \(M\) must be at least 2, got 1"),
         (lambda: Hadamard(64, epsilon=0.01, horizon=10), r"raise the horizon to at least \d+"),
-        (lambda: as_hypotheses(ROWS, {"num_labels": 7}), "num_labels=7 contradicts .* num_labels=2"),
+        (
+            lambda: as_hypotheses(ROWS, {"num_labels": 7}),
+            "num_labels=7 contradicts .* num_labels=2",
+        ),
         (lambda: as_hypotheses([lambda x: ROWS[0], lambda x: ROWS[1]], {}), "needs context_dim"),
         (lambda: as_hypotheses(ROWS, {}, {"concentration": 1.0}), "go with a named class"),
-        (lambda: Callables([lambda x: [1.0, 0.0], lambda x: [1.0]], context_dim=1), "1 must map a context"),
+        (
+            lambda: Callables([lambda x: [1.0, 0.0], lambda x: [1.0]], context_dim=1),
+            "1 must map a context",
+        ),
         (lambda: LATE(np.array([10.0])), "hypothesis 1 sums to 2, off one by"),
     ],
 )
 def test_contradictions_and_bad_tables_are_named(make, message):
-    with pytest.raises(TypeError if message == "go with a named class" else ValueError, match=message):
+    with pytest.raises(
+        TypeError if message == "go with a named class" else ValueError, match=message
+    ):
         make()

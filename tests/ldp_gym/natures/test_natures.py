@@ -40,14 +40,19 @@ def test_contexts_are_standard_normal_in_every_round_and_the_drift_has_its_autoc
             assert stats.kstest(contexts[:, t, 1], "norm").pvalue > ALPHA / 4
     contexts = Drift(1, rate=0.6).contexts(stretch(Drift(1), 50_000, 2))
     correlation = np.corrcoef(contexts[:, 0, 0], contexts[:, 1, 0])[0, 1]
-    assert abs(np.arctanh(correlation) - np.arctanh(0.8)) < stats.norm.isf(ALPHA / 2) / np.sqrt(50_000 - 3)
+    assert abs(np.arctanh(correlation) - np.arctanh(0.8)) < stats.norm.isf(ALPHA / 2) / np.sqrt(
+        50_000 - 3
+    )
 
 
 @pytest.mark.parametrize("kind", [Cycle, Sequence])
 def test_a_cycle_and_a_sequence_begin_with_their_first_context(kind):
     nature = kind(1, [[5.0], [7.0], [2.0]])
     rounds = 7 if kind is Cycle else 3
-    assert nature.contexts(stretch(nature, 2, rounds)).ravel().tolist() == 2 * [5, 7, 2, 5, 7, 2, 5][:rounds]
+    assert (
+        nature.contexts(stretch(nature, 2, rounds)).ravel().tolist()
+        == 2 * [5, 7, 2, 5, 7, 2, 5][:rounds]
+    )
 
 
 @pytest.mark.parametrize("left", [1, 10, 1000])
@@ -77,7 +82,9 @@ def test_the_omniscient_maximises_the_kl_from_the_truth():
     for w, x, j in zip(weights, chosen[:, 0], members, strict=True):
         scores = [rel_entr(f[j], w @ f).sum() for f in CLASS(nature.pool)]
         np.testing.assert_array_equal(x, nature.pool[np.argmax(scores)])
-        other_way += np.argmax(scores) != np.argmax([rel_entr(w @ f, f[j]).sum() for f in CLASS(nature.pool)])
+        other_way += np.argmax(scores) != np.argmax(
+            [rel_entr(w @ f, f[j]).sum() for f in CLASS(nature.pool)]
+        )
     assert other_way > 0
 
 

@@ -51,12 +51,16 @@ def test_the_extrema_are_those_of_all_breakpoints_tails_and_a_fine_grid(seed, ca
     channel = LaplaceSingle(*table.shape, horizon, epsilon=epsilon, **options)
     found = exact_epsilon(channel, table)
     cells, noise = channel.clipping.cells(table), channel.noise(table)
-    levels = np.log(channel.clipping.density(table, cells.lengths, cells.total))[:, cells.lengths > 0]
+    levels = np.log(channel.clipping.density(table, cells.lengths, cells.total))[
+        :, cells.lengths > 0
+    ]
     worst = 0.0
     for j, scale in enumerate(noise.scale):
         ends = levels[j].min() - 30 * scale, levels[j].max() + 30 * scale
         values = np.concatenate([levels[j], np.linspace(*ends, 2000)])
-        messages = channel.to_loss(values, noise.offset, noise.slope)[:, None] * np.eye(len(table))[j]
+        messages = (
+            channel.to_loss(values, noise.offset, noise.slope)[:, None] * np.eye(len(table))[j]
+        )
         worst = max(worst, np.ptp(channel.log_density(messages, table), axis=-1).max())
     assert math.isclose(found.epsilon, worst, rel_tol=1e-9, abs_tol=1e-9)
     y, other = found.labels
@@ -78,7 +82,9 @@ def test_an_audit_in_parts_finds_the_same(monkeypatch):
     """One message at a time; here all at once. A density that sums to one passes in parts too."""
     monkeypatch.setattr(exact, "_MOST_DENSITIES", 1)
     table = np.random.default_rng(0).dirichlet(np.ones(15), size=4)
-    exact._check_totals(make_channel("adaptive-groups", 4, 15, 9), table, np.array([0.4, 0.3, 0.2, 0.1]))
+    exact._check_totals(
+        make_channel("adaptive-groups", 4, 15, 9), table, np.array([0.4, 0.3, 0.2, 0.1])
+    )
     channel = make_channel("hybrid", *table.shape, 100)
     messages = channel.worst_case_messages(table)
     spread = np.ptp(channel.log_density(messages, table), axis=-1)
@@ -105,7 +111,9 @@ def answers(gaps, chances):
 def gap_of(table, left, weights=(1.0, 1.0, 1.0)):
     """Mean probability of labels on one side of the hypotheses, minus that on the other side."""
     on_left, weights = np.isin(range(3), left), np.array(weights)
-    return np.average(table[on_left], 0, weights[on_left]) - np.average(table[~on_left], 0, weights[~on_left])
+    return np.average(table[on_left], 0, weights[on_left]) - np.average(
+        table[~on_left], 0, weights[~on_left]
+    )
 
 
 def adaptive_gap(table, order):
@@ -121,12 +129,20 @@ def arcs_of(favourite, stretches, order):
     places[order] = np.cumsum(stretches[order]) - stretches[order] / 2
     ends = np.append(np.unique(np.concatenate([[0.0], places, places - arc]) % 1.0), 1.0)
     covers = (places - (ends[:-1, None] + ends[1:, None]) / 2) % 1.0 <= arc
-    return np.where(covers[:, favourite], math.e, 1.0) / (arc * math.e + 1 - arc) * np.diff(ends)[:, None]
+    return (
+        np.where(covers[:, favourite], math.e, 1.0)
+        / (arc * math.e + 1 - arc)
+        * np.diff(ends)[:, None]
+    )
 
 
 def laws(table):
     """Probabilities of all messages, ``(n, 6)``, of channels at eps = 1, from their definitions."""
-    ones, favourite, orders = np.eye(6) == 1, table.argmax(axis=0), list(itertools.permutations(range(3)))
+    ones, favourite, orders = (
+        np.eye(6) == 1,
+        table.argmax(axis=0),
+        list(itertools.permutations(range(3))),
+    )
     sets = np.array([np.isin(range(6), some) for some in itertools.combinations(range(6), 2)])
     bits = np.array(list(itertools.product([0, 1], repeat=6)))[:, None]
     columns = np.array([[(y & z).bit_count() % 2 == 0 for y in range(1, 7)] for z in range(8)])
@@ -147,11 +163,14 @@ def laws(table):
         "hadamard-response": np.where(columns, math.e, 1.0) / (4 * math.e + 4),
         "designed": design.masses[:, None] * np.where(design.sets == 1, 1.0, 1 / math.e),
         "vote": names,
-        "wheel": np.concatenate([arcs_of(favourite, stretches, list(order)) for order in orders]) / 6,
+        "wheel": np.concatenate([arcs_of(favourite, stretches, list(order)) for order in orders])
+        / 6,
         "one-bit": np.concatenate([1 + values, 1 - values]) / 6,
         "scheffe": answers([table[i] - table[j] for i, j in ((0, 1), (0, 2), (1, 2))], [1 / 3] * 3),
         "split": answers([gap_of(table, j) for j in range(3)], [1 / 3] * 3),
-        "adaptive-split": answers([adaptive_gap(table, list(order)) for order in orders], [1 / 6] * 6),
+        "adaptive-split": answers(
+            [adaptive_gap(table, list(order)) for order in orders], [1 / 6] * 6
+        ),
         "adaptive-groups": names,  # of three groups
         "challenge": answers(table - roots @ table, roots),
     }
@@ -165,7 +184,9 @@ def test_delta_is_that_of_an_enumeration_by_hand(name):
     np.testing.assert_allclose(law.sum(axis=0), 1.0)
     channel = make_channel(name, 3, 6, 50, **({"turns": 0} if name == "challenge" else {}))
     for epsilon in (0.2, 0.5, 0.9, 1.0):
-        excess = np.maximum(law[:, :, None] - math.exp(epsilon) * law[:, None, :], 0.0).sum(axis=0).max()
+        excess = (
+            np.maximum(law[:, :, None] - math.exp(epsilon) * law[:, None, :], 0.0).sum(axis=0).max()
+        )
         found = exact_delta(channel, table, epsilon, PUBLIC if channel.adaptive else None)
         assert found == pytest.approx((excess, excess), rel=1e-9, abs=1e-14)
 
@@ -212,7 +233,11 @@ def test_no_delta_where_eps_is_kept_however_large():
 def test_tight_noise_is_at_most_the_paper_s_and_both_keep_the_promise_on_adversarial_classes(name):
     rng = np.random.default_rng(0)
     for number in range(30):
-        table, horizon, epsilon = draw_table(rng), int(10 ** rng.uniform(0.4, 5)), rng.uniform(0.1, 5)
+        table, horizon, epsilon = (
+            draw_table(rng),
+            int(10 ** rng.uniform(0.4, 5)),
+            rng.uniform(0.1, 5),
+        )
         tight, paper = (
             make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=calibration)
             for calibration in ("tight", "paper")
@@ -231,7 +256,9 @@ def quieter(kind, factor):
 
 
 @pytest.mark.parametrize("kind", [LaplaceVector, GaussianVector])
-def test_half_the_noise_of_a_vector_is_convicted_and_bounds_meet_where_one_pair_has_every_range(kind):
+def test_half_the_noise_of_a_vector_is_convicted_and_bounds_meet_where_one_pair_has_every_range(
+    kind,
+):
     """Two one-hot hypotheses over two labels: the same pair is the worst in both coordinates."""
     table = np.array([[0.9, 0.1], [0.1, 0.9]])
     assert certify(kind(2, 2, 100, **TIGHT), table).holds
@@ -244,8 +271,12 @@ def test_half_the_noise_of_a_vector_is_convicted_and_bounds_meet_where_one_pair_
 def test_the_lower_bound_on_delta_by_hand():
     """``(1 - 1/T) delta(eps) - (e^eps - 1) A / T``, A from delta at eps / 2 and 0.9 eps, for two labels."""
     channel = GaussianVector(2, 2, 500, epsilon=0.5, delta=1e-2, calibration="tight")
-    shifts = np.ptp(np.log(clipped_by_hand(np.eye(2), 500)[0]), axis=1) / channel.noise(np.eye(2)).scale
-    half, most, full = (gaussian_delta(np.linalg.norm(shifts), epsilon) for epsilon in (0.25, 0.45, 0.5))
+    shifts = (
+        np.ptp(np.log(clipped_by_hand(np.eye(2), 500)[0]), axis=1) / channel.noise(np.eye(2)).scale
+    )
+    half, most, full = (
+        gaussian_delta(np.linalg.norm(shifts), epsilon) for epsilon in (0.25, 0.45, 0.5)
+    )
     average = min(half / (1 - math.exp(-0.25)), most / (1 - math.exp(-0.05))) + full
     lower = (1 - 1 / 500) * full - math.expm1(0.5) * average / 500
     assert exact_delta(channel, np.eye(2), 0.5) == pytest.approx((lower, full), rel=1e-9)
@@ -330,7 +361,10 @@ def declaring(change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda density: density[..., :2], r"must have shape \(n, M\), here \(\d, 3\), got \(\d, 2\)"),
+        (
+            lambda density: density[..., :2],
+            r"must have shape \(n, M\), here \(\d, 3\), got \(\d, 2\)",
+        ),
         (lambda density: density[..., None], r"must have shape .*, got \(\d, 3, 1\)"),
         (lambda density: density.tolist(), "must have shape .*, got list"),
         (lambda density: np.where(np.arange(3) == 2, -np.inf, density), "it sums to 0 for label 2"),
@@ -344,7 +378,9 @@ def test_a_density_of_the_wrong_shape_or_sum_is_not_certified(change, message):
         with pytest.raises(ValueError, match=message):
             audited(channel, THREE)
     with pytest.raises(ValueError, match=message):
-        ldp_gym.evaluate("uniform", {"channel": channel, "hypotheses": THREE, "horizon": 100}, episodes=1)
+        ldp_gym.evaluate(
+            "uniform", {"channel": channel, "hypotheses": THREE, "horizon": 100}, episodes=1
+        )
 
 
 class HalfTold(OpenHalfNoise):
@@ -360,7 +396,9 @@ def test_messages_that_were_sent_are_compared_with_the_worst_case():
         certify(channel, THREE)
     assert "worst_case_messages among which" in find_misfit(channel, samples=5_000)
     with pytest.warns(BrokenPromiseWarning, match="no certificate .* which was sent"):
-        ldp_gym.evaluate("uniform", {"channel": channel, "hypotheses": THREE, "horizon": 100}, episodes=1)
+        ldp_gym.evaluate(
+            "uniform", {"channel": channel, "hypotheses": THREE, "horizon": 100}, episodes=1
+        )
 
 
 @pytest.mark.parametrize("claimed", [1e-2, 1.0, 4.0])

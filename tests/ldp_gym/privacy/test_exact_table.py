@@ -23,7 +23,10 @@ THIRDS = np.full((2, 3), 1 / 3)
 
 def draw_situation(name, size, labels, seed, **options):
     """A channel's exact tables, with random candidates, posterior and public coins to make them for."""
-    rng, exact = np.random.default_rng(seed), ExactChannel(make_channel(name, size, labels, 50, **options))
+    rng, exact = (
+        np.random.default_rng(seed),
+        ExactChannel(make_channel(name, size, labels, 50, **options)),
+    )
     posterior = rng.dirichlet(np.full(size, 0.3)) if exact.channel.adaptive else None
     candidates = rng.dirichlet(np.full(labels, 0.4), size=size)
     return exact, candidates, posterior, rng.random((20, exact.channel.num_public_coins))
@@ -55,10 +58,14 @@ def test_every_table_is_the_density_with_at_most_the_eps_asked_for(name, epsilon
             assert table.epsilon <= epsilon
             true = Decimal(worst.numerator) / Decimal(worst.denominator)
             assert true <= min(Decimal(epsilon).exp(), Decimal(table.epsilon).exp())
-            assert table.epsilon <= math.log(worst) * (1 + 1e-15) + 5e-15  # hardly above the true one
+            assert (
+                table.epsilon <= math.log(worst) * (1 + 1e-15) + 5e-15
+            )  # hardly above the true one
             density = np.exp(exact.channel.log_density(table.messages, candidates, posterior))
             total = density.sum(axis=0)
-            assert np.ptp(total) <= 1e-12 * total.max()  # the same for all labels: the coins tell nothing
+            assert (
+                np.ptp(total) <= 1e-12 * total.max()
+            )  # the same for all labels: the coins tell nothing
             if epsilon <= 1.0:
                 np.testing.assert_allclose(np.array(columns, float).T, density / total, rtol=1e-9)
 
@@ -82,7 +89,9 @@ def test_circles_and_windows_have_the_law_of_sets(name):
         weight = math.prod(np.where(flip, chances, 1.0 - chances)) if flip else 1.0
         bits = np.where(flip, 1e-9, 1.0 - 1e-9) if flip else np.zeros(0)
         table = exact.table(np.concatenate([bits, np.argsort(order) / 4.0 + 0.1]), candidates)
-        for message, share in zip(table.messages.tolist(), np.array(law_of(table), float).T, strict=True):
+        for message, share in zip(
+            table.messages.tolist(), np.array(law_of(table), float).T, strict=True
+        ):
             law[tuple(message)] += weight / 24 * share
     for message, found in law.items():
         density = np.exp(exact.channel.log_density(np.array(message), candidates))
@@ -107,14 +116,18 @@ def test_answers_come_from_the_operating_system(name):
 
 def test_tables_by_hand():
     """A number picks the message whose share it falls into; labels that look alike spend nothing."""
-    table = ExactChannel(RandomizedResponse(2, 3, 100, epsilon=math.log(2.0))).table(np.zeros(0), THIRDS)
+    table = ExactChannel(RandomizedResponse(2, 3, 100, epsilon=math.log(2.0))).table(
+        np.zeros(0), THIRDS
+    )
     shares = table.probabilities(1)
     assert [float(share) for share in shares] == pytest.approx([0.25, 0.5, 0.25])
     ends = list(itertools.accumulate(int(share * TOTAL) for share in shares))
     assert ends[-1] == TOTAL
     assert [table.pick(1, end - 1) for end in ends] == [0, 1, 2]
     assert [table.pick(1, number) for number in (0, ends[0], ends[1])] == [0, 1, 2]
-    alike = ExactChannel(make_channel("split", 4, 3, 100)).table(np.linspace(0.1, 0.9, 4), THIRDS[[0] * 4])
+    alike = ExactChannel(make_channel("split", 4, 3, 100)).table(
+        np.linspace(0.1, 0.9, 4), THIRDS[[0] * 4]
+    )
     assert (alike.ratio, alike.epsilon) == (1, 0.0)
 
 
@@ -206,7 +219,9 @@ def test_a_table_goes_through_json_and_its_eps_is_computed_again(name):
     np.testing.assert_array_equal(again.counts, table.counts)
     assert again.ratio == table.ratio
     assert again.epsilon == pytest.approx(table.epsilon, abs=1e-12)
-    assert Decimal(again.epsilon).exp() >= Decimal(again.ratio.numerator) / Decimal(again.ratio.denominator)
+    assert Decimal(again.epsilon).exp() >= Decimal(again.ratio.numerator) / Decimal(
+        again.ratio.denominator
+    )
     given = json.loads(table.to_json())
     counts = [list(row) for row in given["counts"]]
     counts[0][0] = str(int(counts[0][0]) + 1)

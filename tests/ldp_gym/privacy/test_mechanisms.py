@@ -34,7 +34,10 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_messages_of_every_kind_are_read(kind):
     """Randomized response at twice and at once the claim; a right one is convicted with probability ALPHA."""
-    rng, options = np.random.default_rng(0), {"claimed": 1.0, "trials": 10_000, "confidence": 1 - ALPHA}
+    rng, options = (
+        np.random.default_rng(0),
+        {"claimed": 1.0, "trials": 10_000, "confidence": 1 - ALPHA},
+    )
     for factor, holds in ((2.0, False), (1.0, True)):
         send = respond(4, factor, rng)
         write = lambda label, send=send: KINDS[kind](send(label))  # noqa: E731
@@ -43,7 +46,9 @@ def test_messages_of_every_kind_are_read(kind):
         assert factor * 0.6 < found.epsilon <= factor
 
 
-@pytest.mark.parametrize("case", [CASES[i] for i in (0, 7, 9, 10, 16, 17, 18)], ids=lambda case: case.mistake)
+@pytest.mark.parametrize(
+    "case", [CASES[i] for i in (0, 7, 9, 10, 16, 17, 18)], ids=lambda case: case.mistake
+)
 def test_planted_mistakes_are_found(case):
     options = {"num_labels": case.num_labels, "claimed": EPSILON}
     assert not audit.estimate_epsilon(case.wrong, **options).holds
@@ -59,7 +64,9 @@ def clopper_pearson(counts, tested, error):
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_the_bound_is_that_of_two_tails_of_half_the_error_each(delta):
     send = respond(3, 1.0, np.random.default_rng(0))
-    found = audit.estimate_epsilon(send, num_labels=3, claimed=1.0, trials=4_000, confidence=0.9, delta=delta)
+    found = audit.estimate_epsilon(
+        send, num_labels=3, claimed=1.0, trials=4_000, confidence=0.9, delta=delta
+    )
     low, high = clopper_pearson(found.counts, found.tested, 0.1)
     assert found.epsilon == pytest.approx(math.log((low - delta) / high), rel=1e-6)
     assert (found.tested, found.trials) == (1_000, 3_999)
@@ -71,7 +78,9 @@ def test_a_leak_is_granted_up_to_delta():
     respond_at_1 = respond(3, 1.0, rng)
     leak = lambda label: 10 + label if rng.random() < 0.05 else respond_at_1(label)  # noqa: E731
     options = {"num_labels": 3, "claimed": 1.0, "trials": 40_000, "confidence": 1 - ALPHA}
-    granted, not_granted = (audit.estimate_epsilon(leak, delta=delta, **options) for delta in (0.05, 0.0))
+    granted, not_granted = (
+        audit.estimate_epsilon(leak, delta=delta, **options) for delta in (0.05, 0.0)
+    )
     assert granted.holds
     assert granted.epsilon > 0.5
     assert not_granted.epsilon > 3.0
@@ -87,7 +96,9 @@ def test_a_pair_of_numbers_tells_where_neither_does():
 
 
 def test_the_trials_that_would_be_needed():
-    estimate = audit.EpsilonEstimate(0.9, 1.0, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 1_000)
+    estimate = audit.EpsilonEstimate(
+        0.9, 1.0, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 1_000
+    )
     needed = estimate.trials_needed
     assert needed > 4_000
     for share, breaks in ((1.0, True), (0.9, False)):
@@ -97,7 +108,9 @@ def test_the_trials_that_would_be_needed():
     assert f"{needed:,} trials would be such a proof" in estimate.verdict
     within, unclaimed = (dataclasses.replace(estimate, claimed=claimed) for claimed in (1.2, None))
     assert (within.trials_needed, within.holds) == (None, True)
-    assert dataclasses.replace(estimate, claimed=math.log(3) - 1e-5).trials_needed is None  # some 10^12
+    assert (
+        dataclasses.replace(estimate, claimed=math.log(3) - 1e-5).trials_needed is None
+    )  # some 10^12
     assert (unclaimed.holds, unclaimed.trials_needed) == (None, None)
     assert "no eps was claimed" in str(unclaimed)
     assert not dataclasses.replace(estimate, epsilon=1.001).holds
@@ -119,7 +132,9 @@ def test_vectorized_functions_get_all_labels_at_once():
         shapes.append(labels.shape)
         return np.where(rng.random(len(labels)) < 0.9, labels, 1 - labels)
 
-    found = audit.estimate_epsilon(respond_to_all, num_labels=2, claimed=1.0, trials=8_000, vectorized=True)
+    found = audit.estimate_epsilon(
+        respond_to_all, num_labels=2, claimed=1.0, trials=8_000, vectorized=True
+    )
     assert not found.holds
     assert shapes == [(2_000,), (2_000,), (4_000,)]
 
@@ -138,10 +153,16 @@ def now_and_then(label, calls=[0]):  # noqa: B006 - counts its calls
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [
-        (lambda label: 1 // (label - 1), "failed for label 1 .* ZeroDivisionError.*return a message instead"),
+        (
+            lambda label: 1 // (label - 1),
+            "failed for label 1 .* ZeroDivisionError.*return a message instead",
+        ),
         (lambda label: exit(label), "failed for label . .* SystemExit"),
         (hang, "hang took more than 0.5 seconds, last for label"),
-        (now_and_then, "of type str for label ., and a number before|of type int .* a string before"),
+        (
+            now_and_then,
+            "of type str for label ., and a number before|of type int .* a string before",
+        ),
         (lambda label: None, "returned None of type NoneType for label .; a message is a number"),
         (lambda label: {"label": label}, "of type dict .* a message is a number"),
     ],
@@ -177,7 +198,9 @@ def test_slow_functions_prints_and_wrong_arguments():
     for wrong in (3, int, None):
         with pytest.raises(TypeError, match="mechanism must be a function"):
             audit.estimate_epsilon(wrong, num_labels=2)
-    with pytest.raises(MechanismFailedError, match="must give a list or array of as many messages, got 1"):
+    with pytest.raises(
+        MechanismFailedError, match="must give a list or array of as many messages, got 1"
+    ):
         audit.estimate_epsilon(lambda labels: [0], num_labels=2, vectorized=True)
 
 
@@ -188,7 +211,9 @@ def test_columns_of_messages():
     assert layout.matrix([{"b"}]).tolist() == [[0.0, 1.0, 1.0, -1e308, 1.0]]
     ragged = Layout([(1, 2), (3, 4)]).matrix([(5,), (6, 7, 8)])
     assert ragged.tolist() == [[5.0, -1e308], [6.0, 7.0]]
-    assert Layout([(1,), ("a", {1, 2})]).matrix([("c", {3, 4})]).tolist() == [[1.0, 99.0, 2.0, 3.0, 4.0, 2.0]]
+    assert Layout([(1,), ("a", {1, 2})]).matrix([("c", {3, 4})]).tolist() == [
+        [1.0, 99.0, 2.0, 3.0, 4.0, 2.0]
+    ]
     assert Layout([b"\x81"]).matrix([b"\x03"]).tolist() == [[0, 0, 0, 0, 0, 0, 1, 1, 1]]
 
 
@@ -199,6 +224,13 @@ def test_a_table_of_probabilities():
     assert found.epsilon == pytest.approx(math.log(5.0))
     assert (found.labels, int(found.message)) == ((0, 1), 0)
     assert audit.exact_epsilon([[1.0, 0.0], [0.5, 0.5]]).epsilon == math.inf
-    for wrong in ([[0.5, 0.6], [0.5, 0.5]], [0.5, 0.5], [[1.0]], "x", 3, [[math.nan, 1.0], [0.5, 0.5]]):
+    for wrong in (
+        [[0.5, 0.6], [0.5, 0.5]],
+        [0.5, 0.5],
+        [[1.0]],
+        "x",
+        3,
+        [[math.nan, 1.0], [0.5, 0.5]],
+    ):
         with pytest.raises(ValueError, match="table|label|probabilit|sums"):
             audit.exact_epsilon(wrong)

@@ -34,7 +34,9 @@ def least_risk(table, epsilon, horizon, *, symmetric=False):
 
     @cache
     def least(weights, rounds):
-        now = entropy(weights @ table) - sum(w * entropy(row) for w, row in zip(weights, table, strict=True))
+        now = entropy(weights @ table) - sum(
+            w * entropy(row) for w, row in zip(weights, table, strict=True)
+        )
         if rounds == 1:
             return now
         joint = raised @ table.T * weights

@@ -24,7 +24,9 @@ def test_for_two_hypotheses_the_floor_is_the_risk_of_randomized_response(epsilon
         n = np.arange(t + 1)
         total += binom.pmf(n, t, right) @ np.log1p(np.exp(-epsilon * (2.0 * n - t)))
     for adaptive in (True, False):
-        assert theory.risk_floor(2, rounds, epsilon, adaptive=adaptive) == pytest.approx(total, rel=1e-9)
+        assert theory.risk_floor(2, rounds, epsilon, adaptive=adaptive) == pytest.approx(
+            total, rel=1e-9
+        )
     p, q = np.array([0.3, 0.7, 0.0]), np.array([0.0, 0.0, 1.0])
     assert theory.pair_floor(p, q, rounds, epsilon) == pytest.approx(total, rel=1e-8)
 
@@ -36,7 +38,9 @@ def test_for_two_hypotheses_the_floor_is_the_risk_of_randomized_response(epsilon
 )
 def test_the_floor_is_above_the_limit_and_higher_without_adaptation(size, epsilon, multiple):
     for horizon in (500, 2000):
-        adaptive, plain = (theory.risk_floor(size, horizon, epsilon, adaptive=kind) for kind in (True, False))
+        adaptive, plain = (
+            theory.risk_floor(size, horizon, epsilon, adaptive=kind) for kind in (True, False)
+        )
         assert multiple * theory.information_limit(size, horizon, epsilon) < adaptive <= plain
 
 
@@ -80,7 +84,9 @@ def test_shipped_floors_are_those_of_the_dynamic_program(size, epsilon, depth):
     assert floor._shipped_floor(size, 10**6, epsilon) == floor._shipped_floor(size, 10**7, epsilon)
 
 
-def test_between_shipped_eps_the_next_larger_one_counts_and_dropping_or_bad_prices_lower_a_floor(monkeypatch):
+def test_between_shipped_eps_the_next_larger_one_counts_and_dropping_or_bad_prices_lower_a_floor(
+    monkeypatch,
+):
     assert floor._shipped_floor(4, 300, 0.9) == floor._shipped_floor(4, 300, 1.0) > 0.0
     assert floor._shipped_floor(4, 300, 4.1) == floor._shipped_floor(9, 300, 1.0) == 0.0
     floors = [disjoint_floors(5, 1.0, depth, 40)[-1] for depth in (3, 5, 8)]
@@ -115,7 +121,9 @@ def test_no_strategy_is_below_the_floor_of_a_class():
         horizon, epsilon = int(rng.integers(1, 5)), float(rng.choice([0.2, 0.5, 1.0, 2.0, 4.0]))
         table = rng.dirichlet(np.full(labels, rng.choice([0.02, 0.3, 1.0, 5.0])), size=size)
         optimum = least_risk(table, epsilon, horizon) + 1e-12
-        shares["information"].append(contraction._information_floor(table[None], horizon, epsilon) / optimum)
+        shares["information"].append(
+            contraction._information_floor(table[None], horizon, epsilon) / optimum
+        )
         shares["pairs"].append(contraction._pair_floors(table, horizon, epsilon, 0.0) / optimum)
         assert theory.class_floor(table, horizon, epsilon).risk <= optimum * (1 + 1e-6)
     assert max(shares["information"]) <= 1 + 1e-6
@@ -133,8 +141,12 @@ def test_the_floor_of_named_classes():
     ):
         found = theory.class_floor(hypotheses, horizon, 1.0)
         assert found == (pytest.approx(risk, rel=1e-3), method, hypotheses != "softmax-linear")
-    assert contraction._information_floor(np.eye(8)[None], 1000, 1.0) == pytest.approx(19.647, rel=1e-3)
-    one_round = theory.class_floor([[0.9, 0.1], [0.5, 0.5]], 1, 1.0)  # JS, of which no pair is left out
+    assert contraction._information_floor(np.eye(8)[None], 1000, 1.0) == pytest.approx(
+        19.647, rel=1e-3
+    )
+    one_round = theory.class_floor(
+        [[0.9, 0.1], [0.5, 0.5]], 1, 1.0
+    )  # JS, of which no pair is left out
     divergence = entropy([0.7, 0.3]) - (entropy([0.9, 0.1]) + entropy([0.5, 0.5])) / 2.0
     assert one_round == (pytest.approx(divergence, rel=1e-9), "pairs", True)
     odd = contraction._pair_floors(np.eye(3), 500, 1.0, 0.0)
@@ -148,7 +160,9 @@ def test_the_bounds_of_gibbs_and_the_recursion_step_by_step():
     contraction_factor = math.tanh(epsilon / 2) ** 2
     multipliers, log_bounds = contraction._gibbs_bounds(tables, 1 / contraction_factor)
     assert 4.0 < multipliers.max() <= 1 / contraction_factor
-    assert np.diff(log_bounds).min() > 0.0, "B rises with lam, and so do its bounds below and from 1 on"
+    assert np.diff(log_bounds).min() > 0.0, (
+        "B rises with lam, and so do its bounds below and from 1 on"
+    )
     p = rng.dirichlet(np.ones(3), size=(200_000, 2))
     p[:16, 0], p[:16, 1] = np.repeat(tables[0], 4, axis=0), np.tile(tables[1], (4, 1))
     divergences = sum(rel_entr(tables[x], p[:, x, None]).sum(axis=-1) / 2 for x in (0, 1))
@@ -164,7 +178,9 @@ def test_the_bounds_of_gibbs_and_the_recursion_step_by_step():
         unknown -= min(theory.capacity(epsilon), contraction_factor * cost)
     found = contraction._information_floor(tables, 300, epsilon)
     assert 0.99 * total <= found <= total
-    played = ldp_gym.hypotheses.Callables([lambda x, k=k: tables[int(x[0]), k] for k in range(4)], 1)
+    played = ldp_gym.hypotheses.Callables(
+        [lambda x, k=k: tables[int(x[0]), k] for k in range(4)], 1
+    )
     expected = pytest.approx(found, rel=1e-9), "information", True
     assert theory.class_floor(played, 300, epsilon, contexts=[[0.0], [1.0]]) == expected
     assert theory.class_floor(tables[0], 10**9, epsilon).risk <= math.log(4) / contraction_factor
@@ -182,4 +198,6 @@ def test_tiny_and_nearly_equal_probabilities_and_a_tiny_eps_keep_their_digits():
     for epsilon in (1e-9, 1e-4, 1.0):
         expected = pytest.approx(100 * (p + q) @ (apart**2 / 4 + apart**4 / 24), rel=1e-8)
         assert theory.pair_floor(p, q, 100, epsilon) == expected
-    assert contraction._information_floor(np.eye(4)[None], 50, 1e-9) == pytest.approx(50 * math.log(4))
+    assert contraction._information_floor(np.eye(4)[None], 50, 1e-9) == pytest.approx(
+        50 * math.log(4)
+    )

@@ -49,7 +49,10 @@ def test_no_message_tells_more_than_the_capacity(name, epsilon):
 @pytest.mark.parametrize("name", ["adaptive-groups", "adaptive-split", "wheel", "split"])
 def test_with_many_hypotheses_some_draws_of_the_coins_stand_for_all(name):
     """Exact given the coins: every part, and so the mean, is within the capacity."""
-    table, prior = np.random.default_rng(3).dirichlet(np.full(30, 0.3), size=24), np.full(24, 1 / 24)
+    table, prior = (
+        np.random.default_rng(3).dirichlet(np.full(30, 0.3), size=24),
+        np.full(24, 1 / 24),
+    )
     channel = make_channel(name, 24, 30, 50)
     assert not channel.list_messages(table, prior if channel.adaptive else None).complete
     rate, error = theory.information_rate(channel, table, prior)
@@ -69,13 +72,17 @@ def test_windows_on_a_circle_stand_for_all_sets(name, monkeypatch):
     rate, error = theory.information_rate(channel, NINE, POSTERIOR)
     assert 0.0 < error < 0.05 * exact
     assert abs(rate - exact) < 6.0 * error
-    monkeypatch.setattr(base, "_LARGEST_LIST", 50 * 25)  # a list fits into memory: 50 draws of 5 x 5
+    monkeypatch.setattr(
+        base, "_LARGEST_LIST", 50 * 25
+    )  # a list fits into memory: 50 draws of 5 x 5
     assert channel.list_messages(NINE).draws[-1] < 60
 
 
 def test_the_order_of_uniform_numbers_has_its_law():
     """X in [0.5, 1.5], Y in [0.75, 2.25]: P(X > Y) = (0.75^2 / 2) / 1.5; equals come in any order."""
-    np.testing.assert_allclose(_order_chances(listing.all_orders(2), np.array([1.0, 1.5])), [0.1875, 0.8125])
+    np.testing.assert_allclose(
+        _order_chances(listing.all_orders(2), np.array([1.0, 1.5])), [0.1875, 0.8125]
+    )
     np.testing.assert_allclose(_order_chances(listing.all_orders(3), np.full(3, 0.2)), 1 / 6)
 
 
@@ -92,7 +99,10 @@ def test_information_by_hand():
     expected = math.log(2) - entropy([flip, 1 - flip])
     for name in ("randomized-response", "split"):
         channel = make_channel(name, 2, 2, 10)
-        assert theory.information_rate(channel, np.eye(2)) == (pytest.approx(expected, rel=1e-12), 0.0)
+        assert theory.information_rate(channel, np.eye(2)) == (
+            pytest.approx(expected, rel=1e-12),
+            0.0,
+        )
     for weights, expected in (([0.5, 0.25, 0.25], 1.5 * math.log(2)), ([1.0, 0.0, 0.0], 0.0)):
         rate, _ = theory.information_rate(make_channel("identity", 3, 3, 10), np.eye(3), weights)
         assert rate == pytest.approx(expected, rel=1e-12)

@@ -28,10 +28,19 @@ def test_upper_bounds_by_hand(size, epsilon):
     growth = size * math.log(size) / (size - 1)
     one = 2.0 * (size - 1) / signal(epsilon) ** 2
     lewis = math.pi / 4.0 * (size - 1) * math.log(size) / signal(epsilon) ** 2
-    kl_risks = math.sqrt(500 * one) * growth, math.sqrt(4.0 * math.pi * (size - 1) * 500) / signal(epsilon)
-    assert theory.interactive_tv_bound(size, 500, epsilon) == pytest.approx(math.sqrt(one / 500), rel=1e-12)
-    assert theory.half_space_tv_bound(size, 500, epsilon) == pytest.approx(math.sqrt(lewis / 500), rel=1e-12)
-    assert theory.interactive_kl_bound(size, 500, epsilon) == pytest.approx(min(kl_risks), rel=1e-12)
+    kl_risks = (
+        math.sqrt(500 * one) * growth,
+        math.sqrt(4.0 * math.pi * (size - 1) * 500) / signal(epsilon),
+    )
+    assert theory.interactive_tv_bound(size, 500, epsilon) == pytest.approx(
+        math.sqrt(one / 500), rel=1e-12
+    )
+    assert theory.half_space_tv_bound(size, 500, epsilon) == pytest.approx(
+        math.sqrt(lewis / 500), rel=1e-12
+    )
+    assert theory.interactive_kl_bound(size, 500, epsilon) == pytest.approx(
+        min(kl_risks), rel=1e-12
+    )
     assert (kl_risks[0] < kl_risks[1]) == (size <= 9)
     plain = growth * math.sqrt(500 * lewis)
     assert theory.half_space_kl_bound(size, 500, epsilon) == pytest.approx(plain, rel=1e-12)
@@ -41,7 +50,9 @@ def test_upper_bounds_by_hand(size, epsilon):
         assert bound(size, rounds, epsilon) <= 0.05 < bound(size, rounds - 1, epsilon)
 
 
-@pytest.mark.parametrize("name", ["interactive_tv_bound", "interactive_kl_bound", "half_space_tv_bound"])
+@pytest.mark.parametrize(
+    "name", ["interactive_tv_bound", "interactive_kl_bound", "half_space_tv_bound"]
+)
 def test_own_levels_and_priors_reduce_to_the_plain_bound(name):
     bound = getattr(theory, name)
     plain = bound(4, 3, 1.0)
@@ -61,7 +72,9 @@ def test_a_prior_counts_by_its_least_weight():
     assert found == pytest.approx(growth * math.sqrt(2 * (odds - 1) * 50) / signal(1.0), rel=1e-12)
     found = theory.half_space_kl_bound(3, 50, 1.0, prior=prior)
     squares = math.pi / 4 * 2 * math.log(25)
-    assert found == pytest.approx(25 * math.log(25) / 24 * math.sqrt(50 * squares) / signal(1.0), rel=1e-12)
+    assert found == pytest.approx(
+        25 * math.log(25) / 24 * math.sqrt(50 * squares) / signal(1.0), rel=1e-12
+    )
     failing = theory.half_space_tv_bound(3, 50, 1.0, failure=0.01)
     squares = math.pi * 2 * (math.log(3) / 2 + math.log(100))
     assert failing == pytest.approx(math.sqrt(squares / 50) / signal(1.0), rel=1e-12)
@@ -133,7 +146,9 @@ def test_lower_bounds_term_by_term_maximised_by_a_search(name, at_amplitude, val
     bound = getattr(theory, name)
     for setting in [(16, 10**4, 1.0), (5, 40, 2.0), (40, 3, 0.5), (9, 700, 4.0), (64, 3, 6.0)]:
         negative = lambda log_a, setting=setting: -at_amplitude(math.exp(log_a), *setting)  # noqa: E731
-        found = minimize_scalar(negative, bounds=(-9.0, -1e-8), method="bounded", options={"xatol": 1e-9})
+        found = minimize_scalar(
+            negative, bounds=(-9.0, -1e-8), method="bounded", options={"xatol": 1e-9}
+        )
         best = max(-found.fun, at_amplitude(1.0 - 1e-9, *setting))
         if name == "noninteractive_lower_bound":
             best = max(best, theory.interactive_lower_bound(*setting))
@@ -167,7 +182,11 @@ def test_messages_about_a_star_tell_at_most_kappa(amplitude, epsilon):
         table = ldp_gym.HYPOTHESES["hadamard-star"](8, amplitude=amplitude, loss=loss).table
         raised = extremal_messages(table.shape[1], epsilon)
         laws = raised @ table.T
-        gains = rel_entr(laws[:, :1], laws[:, 1:]) if way == "reverse" else rel_entr(laws[:, 1:], laws[:, :1])
+        gains = (
+            rel_entr(laws[:, :1], laws[:, 1:])
+            if way == "reverse"
+            else rel_entr(laws[:, 1:], laws[:, :1])
+        )
         return -linprog(-gains.sum(axis=1), A_eq=raised.T, b_eq=np.ones(table.shape[1])).fun
 
     shares = [
@@ -191,7 +210,9 @@ def test_the_star_by_hand_and_its_amplitude():
     made = ldp_gym.HYPOTHESES["hadamard-star"](5, epsilon=2.0, horizon=900)
     assert made.table.shape == (5, 9)
     assert made.amplitude == pytest.approx(1.5 * math.sqrt(4 / 900) / (math.e - 1), rel=1e-12)
-    assert theory.star_amplitude(5, 900, 2.0, "tv") == pytest.approx(0.1 / math.sinh(1.0), rel=1e-12)
+    assert theory.star_amplitude(5, 900, 2.0, "tv") == pytest.approx(
+        0.1 / math.sinh(1.0), rel=1e-12
+    )
     assert theory.star_amplitude(5, 2, 0.1) == 1.0
 
 
@@ -203,9 +224,24 @@ def test_the_star_by_hand_and_its_amplitude():
         ("hadamard_gap", (8, 1000, 1e-170), {}, "at least 1e-150, .* got 1e-170"),
         ("sample_complexity", (8, 1e-80, 1.0), {}, "alpha=1e-80 at epsilon=1 takes more than"),
         ("interactive_lower_bound", (8, 100, 800.0), {}, "at most 300"),
-        ("interactive_tv_bound", (8, 100, [1.0, 1.0]), {}, r"one for each of 100 users; got shape \(2,\)"),
-        ("interactive_tv_bound", (2, 100, 1.0), {"prior": [1.0, 0.0]}, "prior must be positive, got 0"),
-        ("pair_floor", ([0.5, 0.5], [0.2, 0.3, 0.5], 5, 1.0), {}, r"same labels, got \(2,\) and \(3,\)"),
+        (
+            "interactive_tv_bound",
+            (8, 100, [1.0, 1.0]),
+            {},
+            r"one for each of 100 users; got shape \(2,\)",
+        ),
+        (
+            "interactive_tv_bound",
+            (2, 100, 1.0),
+            {"prior": [1.0, 0.0]},
+            "prior must be positive, got 0",
+        ),
+        (
+            "pair_floor",
+            ([0.5, 0.5], [0.2, 0.3, 0.5], 5, 1.0),
+            {},
+            r"same labels, got \(2,\) and \(3,\)",
+        ),
     ],
 )
 def test_bad_arguments_are_named(name, arguments, options, message):

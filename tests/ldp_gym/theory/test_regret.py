@@ -15,7 +15,13 @@ from ldp_gym.channels.clipping import Clipping
 from ldp_gym.core.divergences import kl
 
 
-@given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 8), st.integers(2, 5000), st.integers(0, 3))
+@given(
+    st.integers(0, 10_000),
+    st.integers(2, 6),
+    st.integers(2, 8),
+    st.integers(2, 5000),
+    st.integers(0, 3),
+)
 def test_the_steps_from_any_truth_to_opt(seed, size, labels, horizon, kind):
     """Steps 2, 3 and 4 of ldp_gym.theory.regret, with sums over the cells written out.
 
@@ -25,7 +31,9 @@ def test_the_steps_from_any_truth_to_opt(seed, size, labels, horizon, kind):
     table = np.maximum(rng.dirichlet(np.full(labels, 0.2), size=size), 1e-9)
     table /= table.sum(axis=-1, keepdims=True)
     unlikely, label = np.eye(labels)[[table.max(axis=0).argmin(), rng.integers(labels)]]
-    truth = [rng.dirichlet(np.ones(labels)), rng.dirichlet(np.full(labels, 0.1)), unlikely, label][kind]
+    truth = [rng.dirichlet(np.ones(labels)), rng.dirichlet(np.full(labels, 0.1)), unlikely, label][
+        kind
+    ]
     weights = rng.dirichlet(np.full(size, 0.5))
     lengths, log_kt = labels * table.max(axis=0), math.log(size * horizon)
 
@@ -37,7 +45,10 @@ def test_the_steps_from_any_truth_to_opt(seed, size, labels, horizon, kind):
 
     charge = float(kl(truth, Clipping(horizon).smooth(weights, table)))
     clipped = over_cells(pbar(truth), pbar(weights @ table))
-    assert charge <= horizon / (horizon - 1) * (clipped + log_kt / horizon) - math.log1p(-1 / horizon) + 1e-9
+    assert (
+        charge
+        <= horizon / (horizon - 1) * (clipped + log_kt / horizon) - math.log1p(-1 / horizon) + 1e-9
+    )
     for member in table:
         to_member = float(kl(truth, member))
         assert over_cells(pbar(truth), pbar(member)) <= (1 - 1 / horizon) * to_member + 1e-9
@@ -58,12 +69,18 @@ LABELS = np.random.default_rng(5).choice(3, ROUNDS, p=[0.6, 0.1, 0.3])
     ],
     ids=["outside", "mixture", "switching", "replay"],
 )
-@pytest.mark.parametrize(("channel", "learner"), [("laplace-single", "exp3"), ("laplace-vector", "wma")])
+@pytest.mark.parametrize(
+    ("channel", "learner"), [("laplace-single", "exp3"), ("laplace-vector", "wma")]
+)
 def test_the_regret_against_opt_is_within_the_bound(channel, learner, truth, options):
     """Large eps, K = 2 and T = 20,000, where the bounds are below what the worse member pays above OPT."""
     privacy = {"exp3": {"epsilon": 50.0}, "wma": {"epsilon": 1000.0, "delta": 0.1}}[learner]
     bound = getattr(theory, f"{learner}_regret_bound")(2, ROUNDS, **privacy)
-    game = {"hypotheses": [[0.9, 0.05, 0.05], [0.05, 0.9, 0.05]], "channel": channel, "horizon": ROUNDS}
+    game = {
+        "hypotheses": [[0.9, 0.05, 0.05], [0.05, 0.9, 0.05]],
+        "channel": channel,
+        "horizon": ROUNDS,
+    }
     game |= {**privacy, "truth": truth, "truth_kwargs": options}
     result = ldp_gym.evaluate(learner, game, episodes=4)
     assert result.regret.mean() <= bound < (result.comparator.max(axis=-1) - result.opt).mean()
@@ -80,11 +97,15 @@ def test_the_bounds_against_opt_by_hand():
     expected = 10 / 9 * regret + rest + math.exp(-0.5) * 10 * log_kt
     assert theory.exp3_regret_bound(4, 10, 3.0, gamma=0.5) == pytest.approx(expected)
     scale = (2 * math.sqrt(2 * 4 * math.log(100)) + math.sqrt(4 * 3)) * log_kt / 3
-    regret = (log_kt + 2 * scale * (2 + math.log(4) + math.log(10))) * math.sqrt(2 * 10 * math.log(4))
+    regret = (log_kt + 2 * scale * (2 + math.log(4) + math.log(10))) * math.sqrt(
+        2 * 10 * math.log(4)
+    )
     failure = math.exp(-2) * 10 * log_kt
     found = theory.wma_regret_bound(4, 10, 3.0, 0.01, gamma=2.0)
     assert found == pytest.approx(10 / 9 * regret + rest + failure)
-    assert theory.exp3_regret_bound(8, 1000, 1.0) == pytest.approx(theory.exp3_bound(8, 1000, 1.0), rel=0.01)
+    assert theory.exp3_regret_bound(8, 1000, 1.0) == pytest.approx(
+        theory.exp3_bound(8, 1000, 1.0), rel=0.01
+    )
 
 
 @pytest.mark.parametrize(("size", "switches", "share"), [*product([2, 3], [0, 1, 4], [0.01, 0.3])])
@@ -100,7 +121,11 @@ def test_the_bound_of_fixed_share_is_the_prior_of_a_sequence(size, share, switch
 def test_the_bound_of_soft_bayes_by_hand():
     expected = math.log(5) / 0.1 + 0.1 * 30 * (math.exp(0.7) - 1) ** 2
     assert theory.soft_bayes_bound(5, 30, 0.7, 0.1) == pytest.approx(expected)
-    assert theory.soft_bayes_bound(2, 1, 349.0, 0.5) < math.inf == theory.soft_bayes_bound(2, 1, 400.0, 0.5)
+    assert (
+        theory.soft_bayes_bound(2, 1, 349.0, 0.5)
+        < math.inf
+        == theory.soft_bayes_bound(2, 1, 400.0, 0.5)
+    )
     with pytest.raises(ValueError, match="rate"):
         theory.soft_bayes_bound(5, 30, 0.7, 0.51)
 

@@ -42,7 +42,10 @@ TRUTHS = {
     "all": ("mixture", {"num_members": 4}),
     "weighed pair": ("mixture", {"members": [3, 1], "weights": [0.25, 0.75]}),
     "contaminated": ("contaminated", {"rho": 0.3}),
-    "contaminated by a row": ("contaminated", {"rho": 0.3, "other": [1.0, 0, 0, 0, 0], "member": 1}),
+    "contaminated by a row": (
+        "contaminated",
+        {"rho": 0.3, "other": [1.0, 0, 0, 0, 0], "member": 1},
+    ),
     "one switch": ("switching", {}),
     "three switches": ("switching", {"num_switches": 3}),
     "switches given": ("switching", {"switches": [5, 9], "members": [0, 3, 0]}),
@@ -50,7 +53,10 @@ TRUTHS = {
     "function": (tilted, {}),
     "own": (Alternating(), {}),
     "replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED}),
-    "shuffled replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED.tolist(), "order": "shuffled"}),
+    "shuffled replay": (
+        "replay",
+        {"contexts": CONTEXTS, "labels": LOGGED.tolist(), "order": "shuffled"},
+    ),
     "resampled replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED, "resample": True}),
 }
 GAMES = [
@@ -58,16 +64,28 @@ GAMES = [
     {"hypotheses": "dirichlet"},
     {"channel": "adaptive-split"},
     {"hypotheses": "dirichlet", "channel": "adaptive-groups"},
-    {"nature": "omniscient", "nature_kwargs": {"pool_size": 3}},  # but a replay brings its contexts along
+    {
+        "nature": "omniscient",
+        "nature_kwargs": {"pool_size": 3},
+    },  # but a replay brings its contexts along
     {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True},
 ]
-CASES = [(name, more) for name in TRUTHS for more in GAMES if not ("replay" in name and "nature" in more)]
+CASES = [
+    (name, more) for name in TRUTHS for more in GAMES if not ("replay" in name and "nature" in more)
+]
 
 
 def rules_of(name, **more):
     truth, options = TRUTHS[name]
     size = {"num_hypotheses": 4, "num_labels": LABELS, "context_dim": 2, "horizon": 20}
-    return {**size, "channel": "split", "reveal": True, "truth": truth, "truth_kwargs": options, **more}
+    return {
+        **size,
+        "channel": "split",
+        "reveal": True,
+        "truth": truth,
+        "truth_kwargs": options,
+        **more,
+    }
 
 
 def revealed(what, rules, rounds=20, seed=0):
@@ -89,7 +107,9 @@ def test_single_vector_and_tape_play_agree(name, more):
     evaluated = ldp_gym.evaluate("bayes", rules, episodes=2, seed=7)
     for episode in range(2):
         infos = infos_of("bayes", gym.make("LDPDist-v0", **rules), seed=7 + episode)
-        assert sum(info["kl"] for info in infos) == pytest.approx(evaluated.kl[episode, -1], rel=1e-9)
+        assert sum(info["kl"] for info in infos) == pytest.approx(
+            evaluated.kl[episode, -1], rel=1e-9
+        )
         comparator = sum(info["comparator"] for info in infos)
         np.testing.assert_allclose(comparator, evaluated.comparator[episode], rtol=1e-9, atol=1e-9)
     together = total_kl("bayes", gym.make_vec("LDPDist-v0", num_envs=2, **rules), seed=7)
@@ -109,9 +129,13 @@ def test_labels_have_the_law_that_the_truth_s_formula_gives(name, law):
     """In rounds with contexts; and 20,000 labels of a constant class, chi-square at error rate 1e-6."""
     _, tape = record(rules_of(name), 20)
     expected = [law(f) for f in np.broadcast_to(tape.candidates, (1, 20, 4, LABELS))[0]]
-    np.testing.assert_allclose(np.broadcast_to(tape.distributions, (1, 20, LABELS))[0], expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        np.broadcast_to(tape.distributions, (1, 20, LABELS))[0], expected, rtol=1e-9
+    )
     table = np.random.default_rng(2).dirichlet(np.ones(LABELS), size=4)
-    _, tape = record(rules_of(name, hypotheses=table.tolist(), context_dim=1, horizon=20_000), 20_000)
+    _, tape = record(
+        rules_of(name, hypotheses=table.tolist(), context_dim=1, horizon=20_000), 20_000
+    )
     counts, chances = np.bincount(tape.labels[0], minlength=LABELS), law(table)
     possible = chances > 0.0
     assert counts[possible].sum() == 20_000
@@ -138,7 +162,9 @@ def test_a_replay_plays_every_row_once_with_its_context_and_charges_the_log_loss
 def test_a_switch_comes_when_it_is_said_and_to_another_member():
     assert revealed("truth", rules_of("switches given")) == [0] * 5 + [3] * 4 + [0] * 11
     for seed in range(30):
-        assert np.count_nonzero(np.diff(revealed("truth", rules_of("three switches"), seed=seed))) == 3
+        assert (
+            np.count_nonzero(np.diff(revealed("truth", rules_of("three switches"), seed=seed))) == 3
+        )
 
 
 def draw_episodes(count, *source):
@@ -148,14 +174,19 @@ def draw_episodes(count, *source):
 
 def test_every_round_after_the_first_is_as_likely_to_be_a_switch_to_any_other_member():
     """A chi-square statistic of 19 rounds; beyond 80 has probability below 1e-8 under uniform switches."""
-    switches, members = np.split(draw_episodes(20_000, "switching", {"num_switches": 2}), [2], axis=1)
+    switches, members = np.split(
+        draw_episodes(20_000, "switching", {"num_switches": 2}), [2], axis=1
+    )
     counts = np.bincount(switches.ravel(), minlength=20)
     assert counts[0] == 0
     assert (switches[:, 0] < switches[:, 1]).all()
     assert stats.chisquare(counts[1:]).statistic < 80.0
     steps = np.bincount(np.diff(members).ravel() % 4, minlength=4)
     assert steps[0] == 0, "each member differs from the one before"
-    assert max(stats.chisquare(each).statistic for each in (steps[1:], np.bincount(members[:, 0]))) < 80.0
+    assert (
+        max(stats.chisquare(each).statistic for each in (steps[1:], np.bincount(members[:, 0])))
+        < 80.0
+    )
 
 
 def test_drawn_weights_are_uniform_on_the_simplex():
@@ -212,8 +243,12 @@ def test_a_resampled_replay_draws_populations_from_the_posterior_of_the_log():
     (rows,) = truth.draw_episode(uniforms[:1])
     assert stats.chisquare(np.bincount(rows, minlength=ROWS), 40_000 * weights[0]).pvalue > ALPHA
     half = as_truth("replay", CLASS, 20_000, options).draw_episode(uniforms[:1])
-    np.testing.assert_array_equal(half[0], rows[:20_000], "a longer episode begins as a shorter one")
-    in_order = as_truth("replay", CLASS, 40_000, {**options, "order": "given"}).draw_episode(uniforms[:1])
+    np.testing.assert_array_equal(
+        half[0], rows[:20_000], "a longer episode begins as a shorter one"
+    )
+    in_order = as_truth("replay", CLASS, 40_000, {**options, "order": "given"}).draw_episode(
+        uniforms[:1]
+    )
     np.testing.assert_array_equal(in_order[0], np.sort(rows))
 
 
@@ -237,8 +272,14 @@ def replay(**options):
         (named("switching", switches=[9, 3]), "switches must increase"),
         (named("switching", num_switches=20), "below the horizon 20"),
         (replay(labels=LOGGED[:-1]), "49 labels and 50 contexts"),
-        (replay(labels=np.where(np.arange(ROWS) == 7, 9, LOGGED)), "must lie in 0..4, got 9 in row 7"),
-        (replay(labels=np.where(np.arange(ROWS) == 7, 0.5, LOGGED)), "must be indices in 0..4, got "),
+        (
+            replay(labels=np.where(np.arange(ROWS) == 7, 9, LOGGED)),
+            "must lie in 0..4, got 9 in row 7",
+        ),
+        (
+            replay(labels=np.where(np.arange(ROWS) == 7, 0.5, LOGGED)),
+            "must be indices in 0..4, got ",
+        ),
         (replay(labels=["cat"] * ROWS), "names of labels go with a class of fitted classifiers"),
         (replay(contexts=CONTEXTS[:, :1]), r"shape \(n, d\) with d = 2, got \(50, 1\)"),
         ({**replay(), "horizon": 51}, "horizon=51 is more than the 50 rounds"),
@@ -246,7 +287,9 @@ def replay(**options):
     ],
 )
 def test_bad_truths_and_logs_are_named(rules, message):
-    kind = TypeError if message.endswith(("an index, a name", "go with a named truth")) else ValueError
+    kind = (
+        TypeError if message.endswith(("an index, a name", "go with a named truth")) else ValueError
+    )
     with pytest.raises(kind, match=message):
         Scenario(**rules_of("drawn member", **rules))
     for name in ("pair", "contaminated"):
@@ -270,7 +313,9 @@ class Model:
 
 def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
     models = {"hypotheses": [Model(0), Model(1)], "channel": "split"}
-    with pytest.raises(ValueError, match=r'truth="replay".*nature="sequence".*nature="iid" asks for'):
+    with pytest.raises(
+        ValueError, match=r'truth="replay".*nature="sequence".*nature="iid" asks for'
+    ):
         Scenario(**models)
     for nature in ({"nature": "iid"}, {"nature": "cycle", "nature_kwargs": {"contexts": CONTEXTS}}):
         assert Scenario(**models, **nature).horizon == 1000
@@ -278,7 +323,9 @@ def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
     logs = {"contexts": CONTEXTS, "labels": names}
     rules = {**models, "truth": "replay", "truth_kwargs": logs, "reveal": True}
     assert revealed("label", rules, ROWS) == (LOGGED % 3).tolist()
-    with pytest.raises(ValueError, match="'dog' in row 0 is not among the classes: 'ant', 'bee', 'cow'"):
+    with pytest.raises(
+        ValueError, match="'dog' in row 0 is not among the classes: 'ant', 'bee', 'cow'"
+    ):
         Scenario(**{**rules, "truth_kwargs": {**logs, "labels": ["dog", *names[1:]]}})
     models |= {"truth": Model(1), "nature": "iid", "horizon": 300}
     result = ldp_gym.evaluate("bayes", models, episodes=4)
@@ -296,11 +343,17 @@ def test_a_custom_truth_is_asked_in_every_round_and_held_to_its_word(truth):
     table = Table([[0.6, 0.4], [0.2, 0.8]])
     rules = {"hypotheses": table, "truth": truth(), "horizon": 12, "channel": "split"}
     total = total_kl("uniform", gym.make("LDPDist-v0", **rules), seed=3)
-    assert ldp_gym.evaluate("uniform", rules, episodes=1, seed=3).kl[0, -1] == pytest.approx(total, rel=1e-9)
+    assert ldp_gym.evaluate("uniform", rules, episodes=1, seed=3).kl[0, -1] == pytest.approx(
+        total, rel=1e-9
+    )
     check_truth(truth(), table)
     for change, found, said in (
         ({"constant": True}, "constant = False", "constant = False"),
-        ({"distributions": lambda *of: 1.5 * truth.distributions(*of)}, "sum to one", "sums to 1.5"),
+        (
+            {"distributions": lambda *of: 1.5 * truth.distributions(*of)},
+            "sum to one",
+            "sums to 1.5",
+        ),
     ):
         wrong = type("Wrong", (truth,), change)()
         with pytest.raises(AssertionError, match=found):

@@ -50,7 +50,12 @@ def test_every_channel_s_message_is_drawn(channel):
 
 @pytest.mark.parametrize("labels", [2, 4, 120, 121, 10_000])
 def test_any_number_of_labels_fits(labels):
-    game = {"hypotheses": "dirichlet", "num_labels": labels, "num_hypotheses": 3, "channel": "split"}
+    game = {
+        "hypotheses": "dirichlet",
+        "num_labels": labels,
+        "num_hypotheses": 3,
+        "channel": "split",
+    }
     env, _, _ = played(render_mode="ansi", **game)
     shown = env.render()
     assert max(len(line) for line in shown.splitlines()) < 120
@@ -63,7 +68,9 @@ def test_any_number_of_labels_fits(labels):
 
 def test_bars_have_the_heights_of_the_masses():
     """Hypothesis 0 gives label 1 three quarters: its bar is three times as high as label 0's."""
-    env = gym.make("LDPDist-v0", hypotheses=[[0.25, 0.75], [0.5, 0.5]], truth=0, render_mode="rgb_array")
+    env = gym.make(
+        "LDPDist-v0", hypotheses=[[0.25, 0.75], [0.5, 0.5]], truth=0, render_mode="rgb_array"
+    )
     env.reset(seed=0)
     env.step([0.5, 0.5])
     strip = env.render()[84:300, 70:936]
@@ -89,7 +96,9 @@ def test_watching_does_not_change_the_game_and_it_can_be_copied(mode):
 
 
 def test_nobody_watches_without_a_render_mode(monkeypatch):
-    monkeypatch.setattr(FrameHistory, "__init__", lambda *_: pytest.fail("a spectator was asked to watch"))
+    monkeypatch.setattr(
+        FrameHistory, "__init__", lambda *_: pytest.fail("a spectator was asked to watch")
+    )
     env, _, _ = played(5)
     with pytest.warns(UserWarning, match="without a render mode"):
         assert env.unwrapped.render() is None

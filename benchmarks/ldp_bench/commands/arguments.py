@@ -1,0 +1,123 @@
+"""Values of the command line: rules of a game, options as name=value, and errors about them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from ldp_gym.core.errors import printable
+from ldp_gym.core.registry import PACKAGES
+from ldp_gym.engine.rules import Rules
+
+_RULE = "Rule of the game, name=value (data: module:object; option: channel_kwargs.name=value); repeatable."
+_CLASS = "A name, module:object, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'."
+_TRUST = "Run code that a trained model's files or stored results name."
+
+RuleOption = Annotated[list[str] | None, typer.Option(metavar="RULE", help=_RULE)]
+HypothesesOption = Annotated[str | None, typer.Option(metavar="CLASS", help=_CLASS)]
+EpsilonOption = Annotated[float | None, typer.Option(metavar="EPS", help="Privacy level, eps.")]
+HorizonOption = Annotated[int | None, typer.Option(metavar="T", help="Number of rounds, T.")]
+TrustOption = Annotated[bool, typer.Option("--trust", help=_TRUST)]
+
+
+def allow_local_imports() -> None:
+    """Import modules from the working directory too, after everything that is installed."""
+    if "" not in sys.path:
+        sys.path.append("")
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn errors about a user's values into one line and exit status 2."""
+    try:
+        yield
+    except (
+        ImportError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+        RecursionError,
+    ) as error:
+        raise typer.BadParameter(
+            f"{error or type(error).__name__}{place_in_own_code(error)}"
+        ) from error
+    except SystemExit as error:
+        raise typer.BadParameter(
+            f"code of a module:Class ended the program, by {error!r}"
+        ) from error
+
+
+def place_in_own_code(error: BaseException) -> str:
+    """File and line of a user's code that raised an error, as `` (mine.py, line 4)``; else nothing."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    packages = [spec.origin for name in PACKAGES if (spec := find_spec(name)) and spec.origin]
+    known = [
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib")),
+        *map(os.path.dirname, packages),
+    ]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if os.path.isfile(frame.filename) and not frame.filename.startswith(tuple(known)):
+            return f" ({os.path.basename(frame.filename)}, line {frame.lineno})"
+    return ""
+
+
+def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> None:
+    """Print a text as it is, without markup or control characters; with a mark it has a hanging indent."""
+    indent = "  " if mark else ""
+    lines = Text.assemble(mark, (printable(text), style)).wrap(
+        console, max(console.width - len(indent), 20)
+    )
+    for i, line in enumerate(lines):
+        console.print(Text.assemble(indent if i else "", line), highlight=False)
+
+
+def value_of(text: str) -> Any:
+    """Value of a JSON text; another text that begins no list or object is the value itself."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if text.lstrip().startswith(("[", "{")):
+            raise ValueError(f"{text[:60]!r} is not JSON: {error}") from None
+        return text
+
+
+def option_of(text: str) -> tuple[str, Any]:
+    """Name and value of name=value."""
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise ValueError(f"expected name=value, got {text!r}")
+    return name, value_of(value)
+
+
+def rules_of(texts: list[str] | None, **short: Any) -> dict[str, Any]:
+    """Rules by name: those of ``--rule``, and the short options that are given.
+
+    Raises:
+        TypeError: for an unknown rule, naming the nearest.
+        ValueError: for a rule that is given twice.
+    """
+    rules = {name: value for name, value in short.items() if value is not None}
+    if isinstance(rules.get("hypotheses"), str):
+        rules["hypotheses"] = value_of(rules["hypotheses"])
+    for text in texts or []:
+        name, value = option_of(text)
+        party, dot, option = name.partition(".")
+        target, key = (rules.setdefault(party, {}), option) if dot else (rules, name)
+        if not isinstance(target, dict) or key in target:
+            raise ValueError(f"{text!r} sets a rule that is already set")
+        target[key] = value
+    Rules.check_names(rules)
+    return rules

@@ -1,0 +1,258 @@
+"""Run a suite: play the cells that are not yet in the store, on one machine or on a Dask cluster."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldp_bench.contained import call_contained
+from ldp_bench.experiment import PARTY_REGISTRIES, Cell, Experiment, learner_code, make_scenario
+from ldp_bench.results import Results
+from ldp_bench.store import Outcome, Store
+from ldp_bench.suites import SUITES, Suite
+from ldp_gym.core import validation
+from ldp_gym.core.errors import (
+    BlindChannelWarning,
+    BrokenPromiseWarning,
+    IncompatibleChannelError,
+    LearnerFailedError,
+    NoPrivacyWarning,
+    OutsideTrainingWarning,
+    printable,
+    summarize,
+)
+from ldp_gym.core.files import DIRECTORY
+from ldp_gym.core.registry import is_address
+from ldp_gym.engine.blindness import warn_of_blind_pairs
+from ldp_gym.engine.learners import as_make_learner, is_directory
+from ldp_gym.engine.rules import Rules
+from ldp_gym.evaluation import Evaluation, Recording, evaluate
+from ldp_gym.natures.base import IID
+from ldp_gym.privacy.exact import warn_of_broken_promise
+from ldp_gym.processes import count_jobs, share_out
+from ldp_gym.testing import (
+    check_channel,
+    check_hypotheses,
+    check_learner,
+    check_nature,
+    check_truth,
+)
+
+_SAID_ELSEWHERE = (BlindChannelWarning, NoPrivacyWarning, OutsideTrainingWarning)
+"""Warnings silenced in cells: a run gives them once, or its results show the same."""
+
+
+def run(
+    suite: str | Suite,
+    *,
+    learners: Sequence[str] = (),
+    channels: Sequence[str] = (),
+    episodes: int | None = None,
+    seed: int = 0,
+    jobs: int = -1,
+    out: str | Path = DIRECTORY,
+    size: str = "default",
+    dask: str | None = None,
+    trust: bool = False,
+    on_start: Callable[[int, int, int], None] | None = None,
+    on_cell: Callable[[Cell, Outcome], None] | None = None,
+) -> Results:
+    """Play a suite and return its results; cells that are already in the store are not played again.
+
+    The same seed gives the same results for any number of jobs, and on a cluster.
+
+    Args:
+        suite: its name, or a :class:`~ldp_bench.suites.Suite`.
+        learners: further learners, by name, as ``module:Class`` or as a trained model's directory, in every
+            game of the suite that is not too long for them. A ``module:Class`` is held to the contract
+            first, and plays in a subprocess.
+        channels: further channels, on which the suite's learners play too.
+        episodes: number of episodes, instead of the suite's own.
+        seed: seed of the first episode.
+        jobs: number of cells to play at a time; -1 for one per core.
+        out: directory of the results.
+        size: "default", or "small" for a quick look.
+        dask: address of a Dask scheduler, to play the cells there instead.
+        trust: whether a trained model's files may run code when they are read.
+        on_start: called with the numbers of cells, of those already played, and of rounds to be played.
+        on_cell: called with each cell and its outcome.
+
+    Raises:
+        UntrustedCodeError: if a trained model's files run code, and ``trust`` is not set.
+    """
+    suite = SUITES[suite]() if isinstance(suite, str) else suite
+    suite = validation.instance("suite", suite, Suite, "a suite (made, not its class), or its name")
+    learners = validation.texts("learners", learners, "learners' names")
+    channels = validation.texts("channels", channels, "channels' names")
+    trust = validation.flag("trust", trust)
+    validation.instance("dask", dask, (str, type(None)), "the address of a scheduler")
+    validation.function("on_start", on_start, "of three numbers of cells and rounds")
+    validation.function("on_cell", on_cell, "of a cell and its outcome")
+    validation.seed("seed", seed)
+    jobs = count_jobs(jobs)
+    # By the whole path, so that a report finds a model from wherever it is written.
+    learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
+    for name in learners:  # an unknown learner is an error now, not in every cell
+        learner_code(name)
+        if not is_address(name):
+            as_make_learner(name, trust=trust)
+    experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
+    _warn_of_blind_games(experiments)
+    store = Store(out)
+    cells = list(
+        {cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values()
+    )
+    settings: dict[str, Any] = {
+        "learners": learners,
+        "channels": channels,
+        "parameters": suite.parameters,
+    }
+    settings |= {"episodes": episodes, "seed": seed, "size": size}
+    finished = store.finished()
+    for fault in store.faults:
+        warnings.warn(f"in {store.path}, {fault}", stacklevel=2)
+    number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
+    todo = [cell for cell in cells if cell.key not in finished]
+    if on_start is not None:
+        on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
+    for cell, outcome in play_cells(todo, store, jobs, dask, trust):
+        if on_cell is not None:
+            on_cell(cell, outcome)
+    store.end_run(number)
+    return Results(store, experiments, seed)
+
+
+def play_cells(
+    cells: Sequence[Cell], store: Store, jobs: int, dask: str | None = None, trust: bool = False
+) -> Iterator[tuple[Cell, Outcome]]:
+    """Play cells, keep their outcomes in a store, and yield each as it is finished.
+
+    The longest first, so that no core is left with a long one; the learners of a game follow each other.
+    """
+    todo = sorted(cells, key=lambda cell: (-cell.rounds, cell.experiment.rules.key, cell.seed))
+    for index, outcome in share_out(partial(play, trust=trust), todo, jobs, dask):
+        if isinstance(outcome, BrokenProcessPool):
+            outcome = Outcome("failed", None, "the process that played it was killed, twice", 0.0)
+        store.save(todo[index], outcome)
+        yield todo[index], outcome
+
+
+def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
+    """Warn once of each game whose channel never tells two hypotheses apart."""
+    for rules in dict.fromkeys(e.rules for e in experiments if not e.rules.redraw_hypotheses):
+        try:
+            scenario = make_scenario(rules)
+        except Exception:  # its cells report it
+            continue
+        warn_of_blind_pairs(scenario, stacklevel=3)
+
+
+def play(cell: Cell, trust: bool = False) -> Outcome:
+    """Play a cell. An error is the outcome of this cell only; a request to stop (SystemExit) is not."""
+    start = time.perf_counter()
+    learner = cell.experiment.learner
+    try:
+        with warnings.catch_warnings():
+            for warning in _SAID_ELSEWHERE:
+                warnings.simplefilter("ignore", warning)
+            warnings.simplefilter("error", BrokenPromiseWarning)
+            if (fault := _party_fault(cell.experiment)) is not None:
+                return Outcome("failed", None, printable(fault), time.perf_counter() - start)
+            if is_address(learner):
+                evaluation, seconds = call_contained(learner, _check_and_evaluate, cell)
+            else:
+                evaluation, seconds = _evaluate(cell, trust)
+            return Outcome("done", evaluation, None, seconds)
+    except IncompatibleChannelError as error:
+        status, message = "incompatible", str(error)
+    except LearnerFailedError as error:
+        status, message = "failed", str(error)
+    except Exception as error:
+        status, message = "failed", f"{summarize(error)}\n\n{traceback.format_exc()}"
+    return Outcome(status, None, printable(message), time.perf_counter() - start)
+
+
+def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
+    """Check that a learner keeps its contract on the cell's channel, then play the cell."""
+    experiment = cell.experiment
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", BrokenPromiseWarning)
+        check_learner(
+            as_make_learner(experiment.learner, experiment.options), **experiment.channel_rules
+        )
+        return _evaluate(cell)
+
+
+def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
+    """The losses of a cell, and the seconds that it takes; the first learner of a game records its tape."""
+    start, experiment = time.perf_counter(), cell.experiment
+    evaluation = evaluate(
+        as_make_learner(experiment.learner, experiment.options, trust=trust),
+        _recording(experiment.rules, cell.seed),
+        episodes=experiment.episodes,
+        seed=cell.seed,
+        truth=experiment.truth,
+        leaders=experiment.leaders,
+    )
+    return evaluation, time.perf_counter() - start
+
+
+@lru_cache(maxsize=1)  # the next cell mostly has the same game, with another learner
+def _recording(rules: Rules, seed: int) -> Recording:
+    return Recording(make_scenario(rules))
+
+
+# -- Checks of third-party parties --------------------------------------------------------------------------
+
+
+def _party_fault(experiment: Experiment) -> str | None:
+    """Name the party of a game that breaks its contract, and how; built-in parties and tables are exempt."""
+    size = {"num_hypotheses": experiment.num_hypotheses, "num_labels": experiment.num_labels}
+    table = {
+        "hypotheses": "dirichlet",
+        **size,
+        "horizon": experiment.horizon,
+        **experiment.channel_rules,
+    }
+    for party, registry in PARTY_REGISTRIES.items():
+        name = getattr(experiment.rules, party)
+        if isinstance(name, int | list | tuple | np.ndarray | None) or name in registry.own:
+            continue
+        if fault := _find_fault(party, Rules.of(table if party == "channel" else experiment.rules)):
+            return f"the {party} {name!r} fails its check: {fault}"
+    return None
+
+
+@lru_cache(maxsize=64)  # rules hold a user's data
+def _find_fault(party: str, rules: Rules) -> str | None:
+    try:
+        _check_party(party, rules)
+    except IncompatibleChannelError:
+        raise
+    except Exception as error:
+        return summarize(error)
+    return None
+
+
+def _check_party(party: str, rules: Rules) -> None:
+    """Check that a party of a game keeps its contract, and a channel its privacy promise."""
+    scenario = make_scenario(rules)
+    if party == "channel":
+        check_channel(scenario.channel)
+        candidates = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
+        warn_of_broken_promise(scenario.channel, candidates)  # an error here
+    elif party == "nature":
+        check_nature(scenario.nature, scenario.hypotheses)
+    elif party == "truth":
+        check_truth(scenario.truth, scenario.hypotheses)
+    elif isinstance(scenario.nature, IID):  # else the class may need contexts that are not normal
+        check_hypotheses(scenario.hypotheses)
