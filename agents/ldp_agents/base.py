@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,13 +13,21 @@ from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
 from ldp_gym.engine.game import require_game
 from ldp_gym.engine.learners import Track, play_stepwise
+from ldp_gym.engine.posterior import PublicPosterior
+
+
+class LastRound(NamedTuple):
+    """What :meth:`Learner.act` saw in its last call: the next message is about these candidates."""
+
+    candidates: FloatArray  # (..., K, M)
+    rounds: IntArray  # number of messages so far in each game, (...)
 
 
 class Learner(ABC):
     """A learner of the game: it sees only the public rules, contexts and messages.
 
-    Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and :meth:`restart`.
-    ``ldp_gym.testing.check_learner`` checks a learner.
+    Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and
+    :meth:`restart`. ``ldp_gym.testing.check_learner`` checks a learner.
 
     Args:
         game: the public rules.
@@ -27,7 +35,8 @@ class Learner(ABC):
     Attributes:
         track: its sources of information, :data:`ldp_gym.engine.learners.Track`.
         randomized: True if :meth:`reset` also takes ``generators``, one for each game.
-        play: method that predicts and learns many rounds at once; None for a learner that is stepped.
+        play: method that predicts and learns many rounds at once; None for a learner that is
+            stepped.
     """
 
     track: ClassVar[Track] = "informed"
@@ -35,20 +44,26 @@ class Learner(ABC):
     play: Any = None
 
     _steps: ClassVar[tuple[str, ...]] = ("predict", "update")
-    """Methods that ``play`` does not call: a subclass that overrides one of them must be stepped."""
+    """Methods that ``play`` does not call: a subclass that overrides one of them is stepped."""
 
     def __init_subclass__(cls, **options: Any) -> None:
+        """Set ``play`` to None where a subclass or a mixin overrides a step but not ``play``."""
         super().__init_subclass__(**options)
-        steps = {name for base in cls.__bases__ for name in getattr(base, "_steps", ())}
-        first = next(base for base in cls.__mro__ if vars(base).keys() & {"play", *steps})
-        if "play" not in vars(first):  # a mixin may override a step too
-            cls.play = None
+        steps: set[str] = set()
+        for base in cls.__bases__:
+            steps.update(getattr(base, "_steps", ()))
+
+        for base in cls.__mro__:
+            defined = vars(base).keys()
+            if "play" in defined:
+                return
+            if defined & steps:
+                cls.play = None
+                return
 
     def __init__(self, game: Game) -> None:
         self.game = require_game(game)
-        self._last: tuple[FloatArray, IntArray] | None = (
-            None  # candidates and rounds that act() saw last
-        )
+        self._last: LastRound | None = None
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin an episode in each of a batch of games."""
@@ -56,9 +71,8 @@ class Learner(ABC):
 
     def restart(self, mask: BoolArray) -> None:
         """Begin a new episode in those games of the batch that ``mask`` selects."""
-        if (
-            not isinstance(mask, np.ndarray) or mask.dtype != np.bool_
-        ):  # numbers would be taken for indices
+        # Numbers would be taken for indices.
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
             raise TypeError(f"mask must be a boolean array, one per game, got {mask!r}")
 
     @abstractmethod
@@ -72,30 +86,37 @@ class Learner(ABC):
     def act(self, observation: Mapping[str, Any]) -> FloatArray:
         """Learn from the observation's message, then predict: the learner as a Gymnasium agent.
 
-        Games of the batch that are in round 0 start over. A message is learned from once, however often it
-        is shown. The candidates come from the observation when it has them, else from the game's class.
+        Games of the batch that are in round 0 start over. A message is learned from once, however
+        often it is shown. The candidates come from the observation when it has them, else from the
+        game's class.
         """
         if not isinstance(observation, Mapping) or not {"round", "message"} <= observation.keys():
             raise TypeError(
-                f"act() takes an observation of LDPDist-v0, a dict of round, context and message, as it is; "
-                f"got {validation.describe(observation)}"
+                f"act() takes an observation of LDPDist-v0, a dict of round, context and message, "
+                f"as it is; got {validation.describe(observation)}"
             )
-        candidates, rounds = self._candidates(observation), np.array(observation["round"])[..., 0]
+        candidates = self._candidates(observation)
+        rounds = np.array(observation["round"])[..., 0]
         begins = rounds == 0
+
         if begins.all():
             self.reset(begins.shape)
         elif self._last is not None:
-            last_candidates, last_rounds = self._last
-            if not (begins | (rounds == last_rounds)).all():
-                message = np.array(observation["message"])
-                message[begins] = message[~begins][
-                    :1
-                ]  # a game that begins has none, and forgets this one
-                self.update(last_candidates, message)
+            has_news = ~begins & (rounds != self._last.rounds)
+            if has_news.any():
+                self._learn_last_round(np.array(observation["message"]), begins)
             if begins.any():
                 self.restart(begins)
-        self._last = candidates, rounds
+
+        self._last = LastRound(candidates, rounds)
         return self.predict(candidates)
+
+    def _learn_last_round(self, message: Messages, begins: BoolArray) -> None:
+        """Learn from messages about the last round; a game that begins has no message."""
+        assert self._last is not None
+        # Any valid message will do there: the game is restarted, and forgets it.
+        message[begins] = message[~begins][:1]
+        self.update(self._last.candidates, message)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.game.channel!r})"
@@ -105,10 +126,10 @@ class Learner(ABC):
         return game_arrays.candidates(candidates, self.game.num_hypotheses, self.game.num_labels)
 
     def _candidates(self, observation: Mapping[str, Any]) -> FloatArray:
+        """The candidates ``(..., K, M)`` of an observation's round."""
         if "candidates" in observation:
-            return self._check(
-                observation["candidates"]
-            ).copy()  # some environments use one buffer for all
+            # A copy, as some environments use one buffer for all rounds.
+            return self._check(observation["candidates"]).copy()
         if self.game.hypotheses is None:
             raise ValueError(
                 "the class is redrawn each episode: act() needs the candidates in the observation "
@@ -118,17 +139,20 @@ class Learner(ABC):
 
 
 class MixtureLearner(Learner):
-    """Learner that keeps :attr:`weights` of the hypotheses and predicts the weighted mixture of candidates.
+    """Learner that predicts a mixture of the candidates, with :attr:`weights` that it keeps.
 
-    It can read the likelihood of a message under every hypothesis, on adaptive channels too. Its state is one
-    array ``(..., N)``, which begins as :attr:`_prior` in every game.
+    It can read the likelihood of a message under every hypothesis, on adaptive channels too. Its
+    state is one array ``(..., N)``, which begins as :attr:`_prior` in every game.
 
     Attributes:
-        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages it reads.
+        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages
+            that it reads.
     """
 
     posterior: FloatArray | None = None
+
     _likelihoods: FloatArray | None = None
+    """Log-likelihoods of the messages that are being learned from, if they are known already."""
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -136,8 +160,10 @@ class MixtureLearner(Learner):
 
     @property
     def public_weights(self) -> FloatArray | None:
-        """On an adaptive channel, the public posterior ``(..., K)`` that the next user answers under."""
-        return None if self._public is None else self._public.weights
+        """On an adaptive channel, the public posterior ``(..., K)`` of the next user's channel."""
+        if self._public is None:
+            return None
+        return self._public.weights
 
     @property
     @abstractmethod
@@ -158,17 +184,18 @@ class MixtureLearner(Learner):
         """Learn from n rounds ``(B, n, ...)``; return the weights ``(B, n, K)`` before each."""
 
     def log_likelihoods(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """Log-likelihoods ``(..., K)`` of the messages that are being learned from, under each hypothesis."""
+        """Log-likelihoods ``(..., K)`` of the messages that are being learned from."""
         if self._likelihoods is not None:
             return self._likelihoods
         return self.game.channel.log_likelihood(messages, candidates, self.posterior)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         super().reset(batch_shape)
-        self._state = np.broadcast_to(self._prior, (*batch_shape, self._prior.size)).copy()
-        self._public = (
-            self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
-        )
+        prior = self._prior
+        self._state = np.broadcast_to(prior, (*batch_shape, prior.size)).copy()
+        self._public: PublicPosterior | None = None
+        if self.game.channel.adaptive:
+            self._public = self.game.public_posterior(batch_shape)
 
     def restart(self, mask: BoolArray) -> None:
         super().restart(mask)
@@ -181,6 +208,7 @@ class MixtureLearner(Learner):
         return self._predict(self.weights, self._check(candidates))
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
+        """Predictions ``(..., M)`` from weights ``(..., K)`` and candidates ``(..., K, M)``."""
         return mixture(weights, candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
@@ -198,17 +226,29 @@ class MixtureLearner(Learner):
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
-        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+        """Predict and learn n rounds.
+
+        Args:
+            candidates: ``(B, n, K, M)``, or anything that broadcasts to it.
+            messages: ``(B, n, *message_shape)``.
+            log_likelihoods: those of the messages, ``(B, n, K)``, where they are known; without
+                them an adaptive channel is played round by round.
+
+        Returns:
+            The predictions ``(B, n, M)``, each before the round's message.
+        """
         if self._public is not None:
             if log_likelihoods is None:
                 return play_stepwise(self, candidates, messages)
             self.posterior = self._public.along(log_likelihoods)
+
         self._likelihoods = log_likelihoods
-        return self._predict(self._learn_along(candidates, messages), candidates)
+        weights = self._learn_along(candidates, messages)
+        return self._predict(weights, candidates)
 
 
 class ExponentialWeights(MixtureLearner):
-    """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` is a sum of loss estimates.
+    """Weights ``w_j`` proportional to ``exp(-rate * L_j)``; ``L_j`` is a sum of loss estimates.
 
     WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`.
 
@@ -231,7 +271,8 @@ class ExponentialWeights(MixtureLearner):
 
     @property
     def weights(self) -> FloatArray:
-        return self._weigh(self._state.copy(), -1)
+        totals = self._state.copy()
+        return self._weigh(totals, axis=-1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         """The weights from summed losses, along the given axis. It may overwrite the totals."""
@@ -249,11 +290,13 @@ class ExponentialWeights(MixtureLearner):
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
         self._state = totals[..., -1] + losses[..., -1]
-        return np.swapaxes(self._weigh_along(totals), -1, -2)
+
+        weights = self._weigh_along(totals)
+        return np.swapaxes(weights, -1, -2)
 
     def _weigh_along(self, totals: FloatArray) -> FloatArray:
-        """Weights from the summed losses ``(B, K, n)`` before each of n rounds. It may overwrite them."""
-        return self._weigh(totals, -2)
+        """Weights from the summed losses ``(B, K, n)`` before each of n rounds, overwriting them."""
+        return self._weigh(totals, axis=-2)
 
 
 class SmoothedLearner(ExponentialWeights):

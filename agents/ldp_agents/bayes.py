@@ -1,4 +1,4 @@
-"""Bayes' rule on a channel's likelihood: the posterior mean, and two contrasts that pick one hypothesis."""
+"""Bayes' rule on a channel's likelihood: the posterior mean, maximum likelihood and Thompson."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_agents.base import ExponentialWeights, SmoothedLearner
-from ldp_agents.likelihood import finite_logs
 from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, softmax
@@ -25,13 +24,15 @@ _TIE = 1e-9
 class Bayes(ExponentialWeights):
     """The exact posterior mean: the least risk on average over truths in the class.
 
-    It reads any channel. Under a truth drawn from its prior, and contexts that depend on it only through the
-    public transcript, no learner on the same channel has a smaller expected risk. For a truth outside the
-    class it can be worse than never learning; a rate below 1 trusts every message less, which can help.
+    It reads any channel. Under a truth drawn from its prior, and contexts that depend on it only
+    through the public transcript, no learner on the same channel has a smaller expected risk. For a
+    truth outside the class it can be worse than never learning; a rate below 1 trusts every message
+    less, which can help.
 
     Args:
         game: the public rules.
-        rate: the exponent of the likelihoods, positive: 1, Bayes' rule, when not given; less is tempered.
+        rate: the exponent of the likelihoods, positive: 1, Bayes' rule, when not given; less is
+            tempered.
         prior: K weights that sum to one; uniform when not given.
 
     Example:
@@ -46,7 +47,8 @@ class Bayes(ExponentialWeights):
         True
 
     References:
-        Grünwald, P. (2012). The safe Bayesian: learning the learning rate via the mixability gap. ALT.
+        Grünwald, P. (2012). The safe Bayesian: learning the learning rate via the mixability gap.
+        ALT.
     """
 
     rate = 1.0
@@ -57,10 +59,18 @@ class Bayes(ExponentialWeights):
         require_game(game)
         if rate is not None:
             self.rate = validation.positive("rate", rate)
-        self._start = np.zeros(game.num_hypotheses)
-        if prior is not None:
+
+        if prior is None:
+            self._start = np.zeros(game.num_hypotheses)
+        else:
             weights = game_arrays.row("prior", prior, game.num_hypotheses, "hypothesis")
-            self._start = -finite_logs(weights) / self.rate
+            self._start = starting_losses(weights, self.rate)
+
+        # Summed losses less this are negative log posteriors at rate 1. A hypothesis of prior
+        # weight 0 starts at infinity and stays there: nothing is to be subtracted.
+        possible = np.isfinite(self._start)
+        self._offset = np.zeros(game.num_hypotheses)
+        self._offset[possible] = (1.0 - self.rate) * self._start[possible]
         super().__init__(game)
 
     @property
@@ -77,65 +87,84 @@ class Bayes(ExponentialWeights):
         self._least[mask] = 1.0
 
     def confidence_set(self, alpha: float) -> BoolArray:
-        """Mask ``(..., K)`` of a confidence set: in most games the truth stays in it in every round.
+        """Return a mask ``(..., K)`` of hypotheses not yet ruled out: a confidence set for the truth.
 
-        A hypothesis is dropped for good when its posterior weight, at rate 1, is at most ``alpha`` times its
-        prior weight. Under truth ``*`` the ratio ``prior_* / posterior_* = sum_k prior_k L_k / L_*`` is a
-        martingale that starts at 1, so by Ville's inequality a truth in the class is ever dropped with
-        probability at most ``alpha``, however often one looks, and whoever picks the contexts.
+        A hypothesis is dropped for good when its posterior weight, at rate 1, is at most ``alpha``
+        times its prior weight. Under truth ``*`` the ratio
+        ``prior_* / posterior_* = sum_k prior_k L_k / L_*`` is a martingale that starts at 1, so by
+        Ville's inequality a truth in the class is ever dropped with probability at most ``alpha``,
+        however often one looks, and whoever picks the contexts.
 
         Args:
             alpha: probability, in (0, 1), that the truth is ever dropped, at most.
         """
         alpha = validation.fraction("alpha", alpha)
-        least = np.minimum(self._least, self._posterior(self._state, -1))
-        return least > alpha * self._posterior(self._start, -1)
+        posterior = self._posterior(self._state, axis=-1)
+        prior = self._posterior(self._start, axis=-1)
+        least_ever = np.minimum(self._least, posterior)
+        return least_ever > alpha * prior
 
     def _posterior(self, totals: FloatArray, axis: int) -> FloatArray:
         """The posterior at rate 1 from summed losses, along the given axis."""
-        # The sums start at -log(prior) / rate.
-        start = np.expand_dims(self._start, tuple(range(1, -axis)))
-        return softmax((1.0 - self.rate) * start - totals, axis=axis)
+        trailing_axes = tuple(range(1, -axis))
+        offset = np.expand_dims(self._offset, trailing_axes)
+        return softmax(offset - totals, axis=axis)
 
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
-        self._least = np.minimum(self._least, self._posterior(self._state, -1))
+        posterior = self._posterior(self._state, axis=-1)
+        self._least = np.minimum(self._least, posterior)
         super()._learn(candidates, message)
 
     def _weigh_along(self, totals: FloatArray) -> FloatArray:
-        differs = self.rate != 1.0 or type(self)._weigh is not Bayes._weigh
-        posterior = self._posterior(totals, -2) if differs else None
-        weights = super()._weigh_along(totals)  # which overwrites the totals
-        self._least = np.minimum(
-            self._least, (weights if posterior is None else posterior).min(axis=-1)
-        )
+        weighs_otherwise = type(self)._weigh is not Bayes._weigh
+        if self.rate != 1.0 or weighs_otherwise:
+            posterior = self._posterior(totals, axis=-2)
+            weights = super()._weigh_along(totals)
+        else:
+            weights = super()._weigh_along(totals)
+            posterior = weights
+        self._least = np.minimum(self._least, posterior.min(axis=-1))
         return weights
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """Negative log-likelihoods, ``-log sum_y f_k[y] q(z | y)``, finite also for impossible messages."""
+        """Negative log-likelihoods, ``-log sum_y f_k[y] q(z | y)``, at most 1e6 each."""
         return -finite(self.log_likelihoods(messages, candidates))
 
 
-class MLE(SmoothedLearner, Bayes):
-    """Maximum likelihood: predicts the likeliest hypothesis (the mean of those that tie), smoothed by 1/T.
+def starting_losses(prior: FloatArray, rate: float) -> FloatArray:
+    """Summed losses ``(K,)`` for which exponential weights at this rate are the prior.
 
-    It trusts its leader from the first message on, and pays for it: the smoothing keeps the KL finite, not
-    small.
+    >>> starting_losses(np.array([1.0, 0.0]), rate=0.5).tolist()
+    [0.0, inf]
+    """
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(prior)
+    return np.maximum(-log_prior, 0.0) / rate
+
+
+class MLE(SmoothedLearner, Bayes):
+    """Maximum likelihood: predicts the likeliest hypothesis, or the mean of those that tie.
+
+    It trusts its leader from the first message on, and pays for it: the smoothing keeps the KL
+    finite, not small.
     """
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
-        leads = (totals <= totals.min(axis=axis, keepdims=True) + _TIE).astype(np.float64)
+        least = totals.min(axis=axis, keepdims=True)
+        leads = (totals <= least + _TIE).astype(np.float64)
         return leads / leads.sum(axis=axis, keepdims=True)
 
 
 class Thompson(SmoothedLearner, Bayes):
     """Thompson sampling: predicts a new draw from Bayes' posterior in every round, smoothed by 1/T.
 
-    Here an action does not decide what is seen next, and the KL is convex in the prediction: on average it
-    loses at least as much as the posterior mean, smoothed alike. It is an example of a randomized learner.
+    Here an action does not decide what is seen next, and the KL is convex in the prediction: on
+    average it loses at least as much as the posterior mean, smoothed alike. It is an example of a
+    randomized learner.
 
     References:
-        Thompson, W. R. (1933). On the likelihood that one unknown probability exceeds another in view of the
-        evidence of two samples. Biometrika 25.
+        Thompson, W. R. (1933). On the likelihood that one unknown probability exceeds another in
+        view of the evidence of two samples. Biometrika 25.
     """
 
     randomized: ClassVar[bool] = True
@@ -147,15 +176,22 @@ class Thompson(SmoothedLearner, Bayes):
     ) -> None:
         """Begin an episode, with a random generator for each game; new ones when not given."""
         super().reset(batch_shape)
-        self._generators = generators or np.random.default_rng().spawn(math.prod(batch_shape))
-        self._uniforms = open_uniforms(self._generators, (1,)).reshape(batch_shape)
+        if not generators:
+            generators = np.random.default_rng().spawn(math.prod(batch_shape))
+        self._generators = generators
+        self._uniforms = self._draw_uniforms(batch_shape)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """Predict the hypothesis drawn for this round; repeated calls return the same."""
         chosen = categorical(self.weights, self._uniforms)
-        return self._predict(np.eye(self.game.num_hypotheses)[chosen], self._check(candidates))
+        one_hot_weights = np.eye(self.game.num_hypotheses)[chosen]
+        return self._predict(one_hot_weights, self._check(candidates))
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Apply Bayes' rule, and draw anew for the next round."""
         super().update(candidates, message)
-        self._uniforms = open_uniforms(self._generators, (1,)).reshape(self._uniforms.shape)
+        self._uniforms = self._draw_uniforms(self._uniforms.shape)
+
+    def _draw_uniforms(self, batch_shape: tuple[int, ...]) -> FloatArray:
+        """One uniform number for each game, from the game's own generator."""
+        return open_uniforms(self._generators, (1,)).reshape(batch_shape)

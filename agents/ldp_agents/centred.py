@@ -16,32 +16,37 @@ _LEAST_SPREAD = 1e-12
 
 
 class CentredEXP3(SmoothedLearner):
-    """EXP3 on loss estimates without the paper's offset, which drowns the signal; it reads every channel.
+    """EXP3 on loss estimates without the paper's offset, for every channel.
 
-    Exponential weights on the channel's ``loss_estimates``. The rate ``sqrt(2 log K / V_t)`` needs no
+    The offset drowns the signal. These are exponential weights on the channel's ``loss_estimates``.
+    The rate ``sqrt(2 log K / V_t)`` needs no
     horizon: V_t sums up the squared spread of the estimates so far.
     """
 
     @property
     def _prior(self) -> FloatArray:
+        """Summed estimates ``(K,)``, and as a last entry V_t: all zero before the first message."""
         return np.zeros(self.game.num_hypotheses + 1)
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The channel's loss estimates, with their spread as a last entry."""
         estimates = self._estimates(messages, candidates)
-        spread = estimates.var(axis=-1)
-        spread = np.where(
-            spread > _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0])), spread, 0.0
-        )
-        return np.concatenate([estimates, spread[..., None]], axis=-1)
+        variance = estimates.var(axis=-1)
+        rounding = _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0]))
+        variance = np.where(variance > rounding, variance, 0.0)
+        return np.concatenate([estimates, variance[..., None]], axis=-1)
 
     def _estimates(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """Loss estimates ``(..., K)`` of the messages ``(..., *message_shape)``."""
         return self.game.channel.loss_estimates(messages, candidates, self.posterior)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
-        losses, spread = np.split(totals, [self.game.num_hypotheses], axis=axis)
-        spread = np.sqrt(np.where(spread > 0.0, spread, np.inf))
-        rate = math.sqrt(2.0 * math.log(self.game.num_hypotheses)) / spread
+        num_hypotheses = self.game.num_hypotheses
+        losses, squared_spread = np.split(totals, [num_hypotheses], axis=axis)
+
+        # Before the first message that says anything the rate is 0.
+        spread = np.sqrt(np.where(squared_spread > 0.0, squared_spread, np.inf))
+        rate = math.sqrt(2.0 * math.log(num_hypotheses)) / spread
         return softmax(-rate * losses, axis=axis)
 
 
@@ -59,8 +64,9 @@ class Unbiased(CentredEXP3):
         super().__init__(game)
         if type(game.channel).unbiased_losses is Channel.unbiased_losses:
             raise IncompatibleChannelError(
-                f"{game.channel!r} has no formula for unbiased losses of labels; 'randomized-response', "
-                f"'subset-selection' and 'one-bit' have one, and 'centred-exp3' reads every channel"
+                f"{game.channel!r} has no formula for unbiased losses of labels; "
+                f"'randomized-response', 'subset-selection' and 'one-bit' have one, and "
+                f"'centred-exp3' reads every channel"
             )
 
     def _estimates(self, messages: Messages, candidates: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Learners that read only the likelihoods of messages, for truths that are outside the class too."""
+"""Learners that read only the likelihoods of messages, also for truths outside the class."""
 
 from __future__ import annotations
 
@@ -20,11 +20,23 @@ _WEIGHT_FLOOR = 1e-300
 _PAIR_SHARES = tuple(n / 6 for n in range(1, 6))
 """Weights of a pair's first hypothesis in its five mixtures."""
 
-_MOST_HYPOTHESES, _MOST_BESIDE_OTHERS = 128, 32
-"""Largest number of hypotheses that ``pairs`` takes by itself, and as an expert of ``robust``."""
+_MOST_HYPOTHESES = 128
+"""Largest number of hypotheses that ``pairs`` takes."""
 
-MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
-"""Prior probabilities of ``robust`` for each kind of truth."""
+_MOST_WITH_PAIRS = 32
+"""Largest number of hypotheses for which ``robust`` expects mixtures of two."""
+
+MEMBER = 0.5
+"""Prior probability of ``robust`` that the truth is a member."""
+
+PAIR = 0.08
+"""Prior probability of ``robust`` that the truth is a mixture of two members."""
+
+SWITCHING = 0.05
+"""Prior probability of ``robust`` that the truth is a member that switches."""
+
+MIXTURE = 0.37
+"""Prior probability of ``robust`` that the truth is a mixture of many members."""
 
 PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
 """Prior weights of the three experts of ``robust``."""
@@ -33,20 +45,25 @@ PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
 class LikelihoodLearner(MixtureLearner):
     """Learner that reads only the likelihoods of the messages.
 
-    The law of a message is linear in the law of the label: a mixture of hypotheses with weights w gives a
-    message the likelihood ``sum_k w_k L_k``. So a learner of this kind needs nothing but the ``L_k``, and
-    reads every channel.
+    The law of a message is linear in the law of the label: a mixture of hypotheses with weights w
+    gives a message the likelihood ``sum_k w_k L_k``. So a learner of this kind needs nothing but
+    the ``L_k``, and reads every channel.
     """
 
     @abstractmethod
     def learn(self, likelihoods: FloatArray) -> None:
         """Learn from the likelihoods ``(..., K)`` of a round's messages, the largest of them 1."""
 
+    def relative_likelihoods(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """Likelihoods ``(..., K)`` of the messages, divided by the largest."""
+        log_likelihoods = self.log_likelihoods(messages, candidates)
+        return np.exp(log_ratios(log_likelihoods))
+
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
-        self.learn(np.exp(log_ratios(self.log_likelihoods(message, candidates))))
+        self.learn(self.relative_likelihoods(message, candidates))
 
     def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
-        likelihoods = np.exp(log_ratios(self.log_likelihoods(messages, candidates)))
+        likelihoods = self.relative_likelihoods(messages, candidates)
         weights = np.empty(likelihoods.shape)
         for t in range(likelihoods.shape[1]):
             weights[:, t] = self.weights
@@ -55,7 +72,7 @@ class LikelihoodLearner(MixtureLearner):
 
 
 class LinearWeights(LikelihoodLearner):
-    """A learner whose state is the weights themselves, at first equal."""
+    """Learner whose state is the weights themselves, at first equal."""
 
     @property
     def weights(self) -> FloatArray:
@@ -67,7 +84,8 @@ class LinearWeights(LikelihoodLearner):
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Apply :meth:`advance`, floor, normalise."""
-        weights = np.maximum(self.advance(self._state, likelihoods), _WEIGHT_FLOOR)
+        advanced = self.advance(self._state, likelihoods)
+        weights = np.maximum(advanced, _WEIGHT_FLOOR)
         self._state = weights / np.add.reduce(weights, axis=-1, keepdims=True)
 
     @abstractmethod
@@ -76,7 +94,11 @@ class LinearWeights(LikelihoodLearner):
 
 
 def finite_logs(likelihoods: FloatArray) -> FloatArray:
-    """Logs of likelihoods, finite also where a message is ruled out."""
+    """Logarithms of likelihoods, -1e6 where a message is ruled out.
+
+    >>> finite_logs(np.array([1.0, 0.0])).tolist()
+    [0.0, -1000000.0]
+    """
     with np.errstate(divide="ignore"):
         return finite(np.log(likelihoods))
 
@@ -84,9 +106,9 @@ def finite_logs(likelihoods: FloatArray) -> FloatArray:
 class FixedShare(LinearWeights):
     """Bayes for a truth that may switch: every round spreads a share of the weight evenly.
 
-    This is the exact posterior for a truth that in every round, with that probability, is drawn again from
-    the class. In the log-loss of messages it pays at most :func:`ldp_gym.theory.fixed_share_bound` above the
-    best sequence of hypotheses.
+    This is the exact posterior for a truth that in every round, with that probability, is drawn
+    again from the class. In the log-loss of messages it pays at most
+    :func:`ldp_gym.theory.fixed_share_bound` above the best sequence of hypotheses.
 
     Args:
         game: the public rules.
@@ -97,13 +119,16 @@ class FixedShare(LinearWeights):
     """
 
     def __init__(self, game: Game, share: float | None = None) -> None:
-        usual = 1.0 / require_game(game).horizon
-        self.share = usual if share is None else validation.fraction("share", share)
+        if share is None:
+            self.share = 1.0 / require_game(game).horizon
+        else:
+            self.share = validation.fraction("share", share)
         super().__init__(game)
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
         """New weights ``(1 - share) w_k L_k / sum_j w_j L_j + share / K``."""
-        return spread_evenly(bayes_rule(weights, likelihoods), self.share)
+        posterior = bayes_rule(weights, likelihoods)
+        return spread_evenly(posterior, self.share)
 
 
 class SoftBayes(LinearWeights):
@@ -111,10 +136,10 @@ class SoftBayes(LinearWeights):
 
     The weights become ``(1 - rate) w_k + rate w_k L_k / sum_j w_j L_j``.
 
-    Bayes' rule finds a hypothesis, small steps towards it the best *mixture*: the log-loss of messages,
-    ``-log sum_k w_k L_k``, is convex in the weights. Above the best mixture it pays at most
-    :func:`ldp_gym.theory.soft_bayes_bound`. For a truth in the convex hull of the class the best mixture is
-    the truth; about one outside it nothing is promised.
+    Bayes' rule finds a hypothesis, small steps towards it the best *mixture*: the log-loss of
+    messages, ``-log sum_k w_k L_k``, is convex in the weights. Above the best mixture it pays at
+    most :func:`ldp_gym.theory.soft_bayes_bound`. For a truth in the convex hull of the class the
+    best mixture is the truth; about one outside it nothing is promised.
 
     Args:
         game: the public rules.
@@ -127,13 +152,17 @@ class SoftBayes(LinearWeights):
     """
 
     def __init__(self, game: Game, rate: float | None = None) -> None:
-        usual = min(0.5, math.sqrt(math.log(require_game(game).num_hypotheses) / game.horizon))
-        self.rate = usual if rate is None else validation.fraction("rate", rate)
+        require_game(game)
+        if rate is None:
+            self.rate = min(0.5, math.sqrt(math.log(game.num_hypotheses) / game.horizon))
+        else:
+            self.rate = validation.fraction("rate", rate)
         super().__init__(game)
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
         """One small step towards the posterior; the weights still sum to one."""
-        return (1.0 - self.rate) * weights + self.rate * bayes_rule(weights, likelihoods)
+        posterior = bayes_rule(weights, likelihoods)
+        return (1.0 - self.rate) * weights + self.rate * posterior
 
 
 class Pairs(LikelihoodLearner):
@@ -143,16 +172,24 @@ class Pairs(LikelihoodLearner):
 
     Args:
         game: the public rules, of at most 128 hypotheses.
-        members: the prior probability, in (0, 1], that the truth is a member. At 1 there are no pairs.
+        members: the prior probability, in (0, 1], that the truth is a member. At 1 there are no
+            pairs.
     """
 
     def __init__(self, game: Game, members: float = 0.5) -> None:
         members = validation.positive("members", members, most=1.0)
         num_hypotheses = require_game(game).num_hypotheses
-        pairs = mixtures_of_two(num_hypotheses) if members < 1.0 else np.empty((0, num_hypotheses))
+
+        pairs = np.empty((0, num_hypotheses))
+        if members < 1.0:
+            pairs = mixtures_of_two(num_hypotheses)
         self._mixtures = np.concatenate([np.eye(num_hypotheses), pairs])  # (N, K)
-        shares = members / num_hypotheses, (1.0 - members) / max(len(pairs), 1)
-        self._log_prior = np.log(np.repeat(shares, [num_hypotheses, len(pairs)]))
+
+        log_prior = np.empty(len(self._mixtures))
+        log_prior[:num_hypotheses] = np.log(members / num_hypotheses)
+        if len(pairs):
+            log_prior[num_hypotheses:] = np.log((1.0 - members) / len(pairs))
+        self._log_prior = log_prior
         super().__init__(game)
 
     @property
@@ -164,26 +201,31 @@ class Pairs(LikelihoodLearner):
         return self._log_prior
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Apply Bayes' rule to the mixtures; the likelihood of each is the mixture of its members'."""
-        self._state = self._state + log_ratios(finite_logs(likelihoods @ self._mixtures.T))
+        """Apply Bayes' rule to the mixtures, whose likelihoods are those of members, mixed alike."""
+        likelihoods_of_mixtures = likelihoods @ self._mixtures.T
+        self._state = self._state + log_ratios(finite_logs(likelihoods_of_mixtures))
 
 
 def mixtures_of_two(num_hypotheses: int) -> FloatArray:
     """Five mixtures of every pair of hypotheses: weights ``(N, K)``."""
     if num_hypotheses > _MOST_HYPOTHESES:
         raise ValueError(
-            f"'pairs' keeps {len(_PAIR_SHARES)} mixtures of every pair of hypotheses, and takes at most "
-            f"{_MOST_HYPOTHESES} hypotheses, got {num_hypotheses}; 'robust' and 'soft-bayes' take more"
+            f"'pairs' keeps {len(_PAIR_SHARES)} mixtures of every pair of hypotheses, and takes at "
+            f"most {_MOST_HYPOTHESES} hypotheses, got {num_hypotheses}; 'robust' and 'soft-bayes' "
+            f"take more"
         )
     first, second = np.triu_indices(num_hypotheses, 1)
-    mixtures = np.zeros((len(first), len(_PAIR_SHARES), num_hypotheses))
-    mixtures[np.arange(len(first)), :, first] = _PAIR_SHARES
-    mixtures[np.arange(len(first)), :, second] = 1.0 - np.array(_PAIR_SHARES)
+    pair = np.arange(len(first))
+    shares = np.array(_PAIR_SHARES)
+
+    mixtures = np.zeros((len(pair), len(shares), num_hypotheses))
+    mixtures[pair, :, first] = shares
+    mixtures[pair, :, second] = 1.0 - shares
     return mixtures.reshape(-1, num_hypotheses)
 
 
 class Robust(LikelihoodLearner):
-    """Bayes over three experts for different truths, weighed by how well each predicted the messages.
+    """Bayes' rule over three experts, for three kinds of truths.
 
     - :class:`Pairs` expects a member, or a mixture of two;
     - :class:`FixedShare` expects members that switch;
@@ -196,8 +238,9 @@ class Robust(LikelihoodLearner):
     """
 
     def __init__(self, game: Game) -> None:
-        with_pairs = require_game(game).num_hypotheses <= _MOST_BESIDE_OTHERS
-        members = MEMBER / (MEMBER + PAIR) if with_pairs else 1.0
+        members = 1.0
+        if require_game(game).num_hypotheses <= _MOST_WITH_PAIRS:
+            members = MEMBER / (MEMBER + PAIR)
         self._experts = (Pairs(game, members=members), FixedShare(game), SoftBayes(game))
         super().__init__(game)
 
@@ -226,10 +269,11 @@ class Robust(LikelihoodLearner):
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Apply Bayes' rule to the experts, and let each of them learn."""
-        predicted = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
-        self._state = self._state + log_ratios(finite_logs(predicted))
+        likelihoods_by_expert = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
+        self._state = self._state + log_ratios(finite_logs(likelihoods_by_expert))
         for expert in self._experts:
             expert.learn(likelihoods)
 
     def _expert_weights(self) -> FloatArray:
+        """Weights ``(..., 3, K)`` that each expert gives the hypotheses."""
         return np.stack([expert.weights for expert in self._experts], axis=-2)

@@ -1,4 +1,4 @@
-"""The paper's learners, Algorithm 1 (WMA) and Algorithm 2 (EXP3), and a baseline that never learns."""
+"""The paper's learners, Algorithm 1 (WMA) and Algorithm 2 (EXP3), and one that never learns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldp_gym.core.errors import IncompatibleChannelError
 
 
 class LiteralLearner(SmoothedLearner):
-    """The paper's learners to the letter: the message, a noisy log-likelihood per hypothesis, is the loss.
+    """Base of the paper's learners: the message, noisy log-likelihoods, is the loss as it is.
 
     Raises:
         IncompatibleChannelError: if its messages are not noisy log-likelihoods.
@@ -26,8 +26,8 @@ class LiteralLearner(SmoothedLearner):
         super().__init__(game)
         if not game.channel.reveals_losses:
             raise IncompatibleChannelError(
-                f"{type(self).__name__} reads a noisy log-likelihood of each hypothesis, which is not what "
-                f"{game.channel!r} sends; 'centred-exp3' and 'bayes' read every channel"
+                f"{type(self).__name__} reads a noisy log-likelihood of each hypothesis, which is "
+                f"not what {game.channel!r} sends; 'centred-exp3' and 'bayes' read every channel"
             )
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
@@ -36,7 +36,7 @@ class LiteralLearner(SmoothedLearner):
 
 
 class WMA(LiteralLearner):
-    """The paper's weighted majority algorithm (Algorithm 1), to the letter but for one misprint in its box.
+    """The paper's weighted majority algorithm (Algorithm 1), but for one misprint in its box.
 
     The box prints the rate ``sqrt(2 K log K / T)``; Lemma 4 and its proof need
     ``sqrt(2 log K / T)``, and with the box's rate the lemma's bound is exceeded.
@@ -49,8 +49,11 @@ class WMA(LiteralLearner):
     def __init__(self, game: Game, rate: str = "lemma") -> None:
         rate = validation.choice("rate", rate, ("lemma", "box"))
         super().__init__(game)
-        factor = game.num_hypotheses if rate == "box" else 1
-        self.rate = math.sqrt(2.0 * factor * math.log(game.num_hypotheses) / game.horizon)
+        num_hypotheses = game.num_hypotheses
+        factor = 1
+        if rate == "box":
+            factor = num_hypotheses
+        self.rate = math.sqrt(2.0 * factor * math.log(num_hypotheses) / game.horizon)
 
 
 class EXP3(LiteralLearner):
@@ -58,9 +61,9 @@ class EXP3(LiteralLearner):
 
     Its rate is ``eta = sqrt(2 K log K / T)``.
 
-    The offset c' makes every loss that its own channel, ``laplace-single``, reveals close to 1/2 whatever the
-    label, so that *which* coordinate was revealed drowns the signal. On channels without an offset, such as
-    ``one-bit``, it learns.
+    The offset c' makes every loss that its own channel, ``laplace-single``, reveals close to 1/2
+    whatever the label, so that *which* coordinate was revealed drowns the signal. On channels
+    without an offset, such as ``one-bit``, it learns.
     """
 
     def __init__(self, game: Game) -> None:
@@ -76,5 +79,7 @@ class Uniform(ExponentialWeights):
     track = "uninformed"
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        leading = messages.shape[: messages.ndim - len(self.game.channel.message_shape)]
-        return np.zeros((*leading, self.game.num_hypotheses))
+        """Zeros ``(..., K)``."""
+        num_leading_axes = messages.ndim - len(self.game.channel.message_shape)
+        leading_shape = messages.shape[:num_leading_axes]
+        return np.zeros((*leading_shape, self.game.num_hypotheses))

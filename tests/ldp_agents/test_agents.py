@@ -371,3 +371,53 @@ def test_confidence_sets_are_kept_on_request_by_learners_that_have_them():
         _ = ldp_gym.evaluate("bayes", {"horizon": 4}, episodes=1).decided
     with pytest.raises(ValueError, match="alpha asks for confidence sets.*'bayes' does"):
         ldp_gym.evaluate("uniform", {"horizon": 4}, episodes=1, alpha=0.1)
+
+
+RULED_OUT = (0.0, 0.5, 0.25, 0.25)
+"""A prior under which the first of four hypotheses is impossible."""
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.25])
+@pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])
+def test_a_hypothesis_of_prior_weight_zero_never_gets_any(channel, rate):
+    game, tape = record(small_rules(channel), 40)
+    learner = ldp_agents.Bayes(game, rate=rate, prior=RULED_OUT)
+    learner.reset((1,))
+    for t in range(40):
+        learner.update(tape.candidates[:, t], tape.messages[:, t])
+        assert learner.weights[0, 0] == 0.0
+        assert learner.weights.sum() == pytest.approx(1.0)
+
+
+def test_a_prior_weight_of_zero_is_bayes_on_the_other_hypotheses():
+    """By hand: the posterior of three hypotheses, in linear space."""
+    game, tape = record(small_rules("split"), 40)
+    learner = ldp_agents.Bayes(game, prior=RULED_OUT)
+    learner.reset((1,))
+    expected = np.array(RULED_OUT)
+    for t in range(40):
+        np.testing.assert_allclose(learner.weights[0], expected, rtol=1e-9)
+        candidates, message = tape.candidates[:, t], tape.messages[:, t]
+        expected = expected * np.exp(game.channel.log_likelihood(message, candidates)[0])
+        expected /= expected.sum()
+        learner.update(candidates, message)
+
+
+def test_a_prior_weight_of_zero_outlasts_messages_that_rule_out_every_other_hypothesis():
+    """Without privacy label 1 is impossible under the second hypothesis, the only possible one."""
+    rules = {"hypotheses": [[0.5, 0.5], [1.0, 0.0]], "channel": "identity", "epsilon": np.inf}
+    game = Scenario(**rules).game
+    learner = ldp_agents.Bayes(game, prior=[0.0, 1.0])
+    learner.update(np.array(rules["hypotheses"]), np.array(1))
+    np.testing.assert_array_equal(learner.weights, [0.0, 1.0])
+
+
+def test_a_confidence_set_leaves_out_what_the_prior_rules_out():
+    game, _ = record(small_rules("split"), 1)
+    learner = ldp_agents.Bayes(game, prior=RULED_OUT)
+    assert learner.confidence_set(0.05).tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize("learner", [ldp_agents.Bayes, ldp_agents.MLE, ldp_agents.Thompson])
+def test_learners_with_a_prior_of_zeros_keep_the_contract(learner):
+    check_learner(lambda game: learner(game, prior=RULED_OUT), **small_rules("split"))
