@@ -73,9 +73,6 @@ def main() -> None:
         heads += [f"eps = {epsilon:g}"] * (len(arguments.epsilons) > 1)
         column = cells.setdefault(", ".join(heads) or "total KL", {})
         for channel in (UNIFORM, *arguments.channels):
-            kind = ldp_gym.Channel if channel == UNIFORM else ldp_gym.CHANNELS[channel]
-            if size > (kind.most_hypotheses or size) or labels > (kind.most_labels or labels):
-                continue  # too large for this channel
             risks = table_risks(channel, size, labels, epsilon, counts[shape], arguments)
             mean, error = risks.mean(), risks.std(ddof=1) / np.sqrt(len(risks))
             digits = 0 if mean >= 20.0 else 1

@@ -20,7 +20,6 @@ CHANNELS = [
     "subset-selection",
     "split",
     "half-space",
-    "designed",
     "adaptive-split",
     "adaptive-groups",
     "challenge",
@@ -53,8 +52,6 @@ def main() -> None:
         )
         column = cells.setdefault(f"K = {size}", {})
         for channel in CHANNELS:
-            if size > (ldp_gym.CHANNELS[channel].most_hypotheses or size):
-                continue
             rules = {
                 "hypotheses": "disjoint",
                 "num_hypotheses": size,

@@ -91,12 +91,7 @@ def delta_of(channel: str) -> float:
 def small_rules(
     channel: str = "laplace-single", nature: str = "iid", **more: object
 ) -> dict[str, Any]:
-    """The rules of a small game with contexts that matter: K = 4, M = 6, d = 3, T = 40.
-
-    A channel for few tables of candidates gets contexts from a pool.
-    """
-    if ldp_gym.CHANNELS.class_of(channel).most_tables is not None and nature in ("iid", "drift"):
-        nature = "cycle"
+    """The rules of a small game with contexts that matter: K = 4, M = 6, d = 3, T = 40."""
     rules = {
         "channel": channel,
         "delta": delta_of(channel),

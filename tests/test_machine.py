@@ -71,21 +71,6 @@ def record_learner(learner: str, channel: str) -> dict[str, np.ndarray]:
     return {"kl": result.kl, "tv": result.tv, **weights}
 
 
-def record_designs() -> dict[str, np.ndarray]:
-    """Designs for tables with and without ties, and messages of each."""
-    rng, out = np.random.default_rng(5), {}
-    shapes = [(8, 10, 0.3), (3, 36, 0.1), (11, 14, 1.0), (6, 50, 0.3)]
-    tables = [rng.dirichlet(np.full(m, a), size=k) for k, m, a in shapes]
-    tables += [np.eye(8), np.eye(12), 0.3 * np.eye(12) + 0.7 / 12, np.kron(tables[0], [[0.5, 0.5]])]
-    tables += [np.concatenate([tables[0], tables[0][:1]]), np.full((3, 20), 0.05)]
-    for i, table in enumerate(tables):
-        channel = ldp_gym.CHANNELS["designed"](*table.shape, 1000, epsilon=(1.0, 4.0, 0.1)[i % 3])
-        made, labels = channel.design(table), rng.integers(table.shape[1], size=2000)
-        out[f"{i}: sets and masses"] = np.column_stack([made.sets, made.masses])
-        out[f"{i}: exact messages"] = channel.encode(labels, table, rng.random((2000, 1)))
-    return out
-
-
 def record() -> dict[str, np.ndarray]:
     """Every number that two processors must agree on."""
     warnings.simplefilter("ignore")
@@ -95,7 +80,6 @@ def record() -> dict[str, np.ndarray]:
             parts[f"learner {learner}, {channel}"] = record_learner(learner, channel)
     for channel in ldp_gym.CHANNELS:
         parts[f"channel {channel}, played by bayes"] = record_learner("bayes", channel)
-    parts["channel designed, table"] = record_designs()
     return {
         f"{name}: {key}": array for name, arrays in parts.items() for key, array in arrays.items()
     }

@@ -117,7 +117,7 @@ def cell(name: str, games: list[dict[str, Any]], truths: Sequence[int], episodes
     channels play the same seeds.
     """
     trial = name.startswith("trial")
-    if "hypotheses" not in games[0] and (trial or name == "designed"):
+    if "hypotheses" not in games[0] and trial:
         return "-"  # made for constant classes
     channel, options = name.partition(" ")[0], HALF_SPACES.get(name, {})
     each = episodes // (len(games) * len(truths))

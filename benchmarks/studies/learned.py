@@ -76,10 +76,9 @@ def cells_of(table: str) -> list[tuple[str, list[Cell]]]:
 
 
 def rules_of(cell: Cell) -> dict[str, Any]:
-    """The rules of a cell. A channel that is rebuilt for every table plays one fixed class."""
+    """The rules of a cell."""
     channel, epsilon, *game = cell
-    rules = make_rules(game[0], channel, epsilon, *game[1:])
-    return {**rules, "redraw_hypotheses": False} if ldp_gym.CHANNELS[channel].most_tables else rules
+    return make_rules(game[0], channel, epsilon, *game[1:])
 
 
 def total_kl(

@@ -18,7 +18,7 @@ LEARNERS = ("uniform", "exp3", "centred-exp3", "mle", "bayes")
 LOG_LIKELIHOODS = ("laplace-single", "one-bit", "hybrid")
 """Channels whose messages are noisy log-likelihoods: the paper's EXP3 reads no others."""
 
-OTHERS = ("split", "scheffe", "vote", "wheel", "half-space", "designed")
+OTHERS = ("split", "scheffe", "vote", "wheel", "half-space")
 
 
 def main() -> None:

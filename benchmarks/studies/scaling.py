@@ -27,8 +27,6 @@ HYPOTHESES = (8, 64, 512, 4096)
 LABELS = (16, 128, 1024, 4096)
 EPISODES, LEAST_ROUNDS, REPEATS = 16, 64, 5
 DATA = Path(__file__).resolve().parents[2] / "docs" / "data" / "scaling.csv"
-DESIGNED = "designed"
-"""Channel that takes small games only."""
 
 
 class Play:
@@ -74,7 +72,7 @@ def main() -> int:
     parser.add_argument("--channel", action="append", help="these alone")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
-    channels = arguments.channel or [name for name in ldp_gym.CHANNELS if name != DESIGNED]
+    channels = arguments.channel or list(ldp_gym.CHANNELS)
     by_hypotheses, by_labels = {}, {}
     for channel in track(channels, "channels", transient=True):
         by_hypotheses[channel] = costs([Play(channel, size, 16) for size in HYPOTHESES])

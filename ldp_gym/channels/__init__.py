@@ -11,7 +11,6 @@ from ldp_gym.channels.adaptive_groups import AdaptiveGroups
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.channels.challenge import Challenge
 from ldp_gym.channels.comparison import AdaptiveSplit, Scheffe, Split
-from ldp_gym.channels.designed import Designed
 from ldp_gym.channels.hadamard_response import HadamardResponse
 from ldp_gym.channels.half_space import HalfSpace
 from ldp_gym.channels.local_hashing import LocalHashing
@@ -27,7 +26,6 @@ __all__ = [
     "AdaptiveSplit",
     "Challenge",
     "Channel",
-    "Designed",
     "GaussianVector",
     "HadamardResponse",
     "HalfSpace",
@@ -50,7 +48,6 @@ CHANNELS.own |= {
     "adaptive-groups": AdaptiveGroups,
     "adaptive-split": AdaptiveSplit,
     "challenge": Challenge,
-    "designed": Designed,
     "gaussian-vector": GaussianVector,
     "hadamard-response": HadamardResponse,
     "half-space": HalfSpace,

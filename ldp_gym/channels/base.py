@@ -57,9 +57,6 @@ class Channel(ABC):
         adaptive: whether the message depends on the public posterior.
         reveals_losses: whether a message is a noisy log-likelihood of each hypothesis, which the paper's own
             learners read as a loss.
-        most_tables: largest number of tables of candidates in a game, if there is a limit.
-        most_labels: largest M, if there is a limit.
-        most_hypotheses: largest K, if there is a limit.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law.
         posterior_rate: see :class:`AdaptiveChannel`, as for ``posterior_share``.
@@ -67,9 +64,6 @@ class Channel(ABC):
 
     adaptive: ClassVar[bool] = False
     reveals_losses: ClassVar[bool] = False
-    most_tables: ClassVar[int | None] = None
-    most_labels: ClassVar[int | None] = None
-    most_hypotheses: ClassVar[int | None] = None
     pure: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = False
     posterior_rate: float = 1.0
@@ -95,15 +89,6 @@ class Channel(ABC):
         if not self.pure and self.delta == 0.0:
             raise ValueError(
                 f"{name} needs delta > 0, got 0: pass delta=1e-5, say, or --rule delta=1e-5"
-            )
-        labels, hypotheses = (
-            self.most_labels or self.num_labels,
-            self.most_hypotheses or self.num_hypotheses,
-        )
-        if self.num_labels > labels or self.num_hypotheses > hypotheses:
-            raise ValueError(
-                f"{name} takes at most {labels:,} labels and {hypotheses:,} hypotheses, got "
-                f"{self.num_labels:,} and {self.num_hypotheses:,}; 'half-space' takes more"
             )
 
     def _valid_epsilon(self, epsilon: float) -> float:

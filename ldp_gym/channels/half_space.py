@@ -72,8 +72,8 @@ class HalfSpace(BitChannel):
     and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`, whatever M, but for the
     little that rounding and stopping at eight Lewis steps cost (docs/proofs.md). A new table takes time of
     order ``M min(K, M)^2``, seconds where both are 500; min(K, M) is at most 32,768. ``turned=0.5`` pays
-    less on random tables. When not: ``designed`` pays less where its limits allow it, an adaptive channel
-    where users can wait for each other, and above eps = 2 one bit is too little.
+    less on random tables. When not: an adaptive channel pays less where users can wait for each other, and
+    above eps = 2 one bit is too little.
 
     The arguments that are not listed here are those of every :class:`Channel`.
 

@@ -167,8 +167,8 @@ class Wheel(TwoLevelChannel):
     Privacy: the circle depends on public values only. An arc has one density if it covers the vote and
     ``e^-eps`` times that if not, so the ratio for two labels is at most ``e^eps``.
 
-    When to use it: eps above 1, any M; on disjoint supports it and ``designed`` come closest to the
-    information limit, of the non-adaptive channels here.
+    When to use it: eps above 1, any M; on disjoint supports it comes closest to the information limit, of
+    the non-adaptive channels here.
 
     When not: it can be blind, as :class:`Split` is; on that class's table Bayes pays 149 / 566 nats in
     1,000 / 4,000 rounds.

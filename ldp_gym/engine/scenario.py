@@ -19,7 +19,6 @@ import numpy.typing as npt
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
@@ -60,7 +59,6 @@ class Scenario:
         self.horizon = self._horizon(rules)
         self.channel = self._channel(rules, options["channel"])
         self.nature = self._nature(rules.nature, options["nature"])
-        self._check_tables()
         hypotheses = None if self.redraws else self.hypotheses
         self.game = Game(hypotheses, self.channel, self.horizon, int(rules.batch))
 
@@ -157,18 +155,6 @@ class Scenario:
         if not self.observe_candidates:
             raise ValueError(
                 "redraw_hypotheses needs observe_candidates=True: a learner must see the class it plays"
-            )
-
-    def _check_tables(self) -> None:
-        """Refuse a game with more tables of candidates than the channel allows."""
-        most, contexts = self.channel.most_tables, self.nature.num_contexts
-        if most is None or self.shares_table:
-            return
-        if self.redraws or contexts is None or contexts > most:
-            raise IncompatibleChannelError(
-                f"{self.channel!r} is made again for every table of candidates, and for {most} of them at "
-                f"most. Use a constant class such as 'dirichlet', or a nature with a pool of up to {most} "
-                f"contexts, such as 'cycle'; or a channel for any number of contexts, such as 'split'"
             )
 
     @cached_property

@@ -199,9 +199,6 @@ def test_channels_of_the_same_law_are_one_row():
     kept = set(zip(frame["channel"], frame["epsilon"], strict=True))
     assert {("subset-selection", 0.5), ("split", 0.5), ("adaptive-split", 0.5)} < kept
     assert ("subset-selection", 4.0) not in kept
-    settings = QUICK | {"channels": ["designed", "split"], "epsilons": [2.0, 4.0]}
-    chosen = select(probabilities=np.tile(wide, (99, 1, 1)), y=draw(99, wide[0]), **settings)
-    assert said(chosen).count("designed is left out: ") == 1
 
 
 def test_ties_over_eight_seeds_and_the_cost_of_batches_are_said():

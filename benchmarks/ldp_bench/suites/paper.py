@@ -174,7 +174,6 @@ class Limit(Suite):
             {"hypotheses": "disjoint", "num_hypotheses": k, "channel": channel, "horizon": horizon}
             for k in ((8,) if small else (8, 32, 128))
             for channel in _pure_channels(adaptive=True)
-            if channel != "designed" or k <= 32  # its limit
         ]
         return [Experiment(Rules.of(rules), "bayes", episodes=episodes) for rules in games]
 

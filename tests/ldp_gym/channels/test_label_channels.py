@@ -13,7 +13,7 @@ import ldp_gym
 from ldp_gym.channels import local_hashing
 from ldp_gym.channels.subset_selection import log_binomial
 
-LONG = ("designed", "local-hashing", "half-space", "challenge")
+LONG = ("local-hashing", "half-space", "challenge")
 
 
 @pytest.mark.parametrize("name", [name for name in FINITE if name not in LONG])

@@ -68,7 +68,7 @@ def test_the_truth_has_the_least_loss_whatever_the_posterior(name, kind, epsilon
 @pytest.mark.parametrize(
     "name",
     ["randomized-response", "subset-selection", "hadamard-response", "local-hashing", "split", "scheffe",
-     "vote", "wheel", "adaptive-split", "designed"],
+     "vote", "wheel", "adaptive-split"],
 )  # fmt: skip
 def test_the_quadratic_score_is_a_squared_distance_of_laws(name):
     """``E_i (loss_k - loss_i) = sum_z (P_k - P_i)^2 / L / (1 - e^-eps)``, with L the largest density."""
@@ -90,14 +90,12 @@ def pairwise(channel, table, posterior):
     return information, excess
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in LISTED if name != "designed" and "half-space" not in name]
-)
+@pytest.mark.parametrize("name", [name for name in LISTED if "half-space" not in name])
 @pytest.mark.parametrize("kind", ["overlapping", "twins", "random"])
 def test_no_hypothesis_is_worse_off_for_its_number(name, kind):
     """Hypotheses in another order: the same information about every pair, and the same losses, permuted.
 
-    The planes of half-spaces are random, and go by number; so do the weights of a design's barrier.
+    The planes of half-spaces are random, and go by number.
     """
     for size in (3, 4):  # an odd number of hypotheses has no two halves
         channel, table = make_channel(name, size, 6, 100), TABLES[kind][:size]

@@ -151,7 +151,6 @@ def laws(table):
     values = 2 * (levels - levels.min(axis=1, keepdims=True)) / np.ptp(levels, axis=1)[:, None] - 1
     values = math.tanh(0.5) * (0.98 * values + 0.02 * values @ lengths[:, None] / lengths.sum())
     roots = np.sqrt(PUBLIC) / np.sqrt(PUBLIC).sum()
-    design = make_channel("designed", 3, 6, 50).design(table)
     stretches = np.array([table.mean(axis=0)[favourite == j].sum() for j in range(3)])
     chances = np.where(ones, 1 / 2, 1 / (math.e + 1))
     names = np.where(np.eye(3)[:, favourite] == 1, math.e, 1.0) / (math.e + 2)
@@ -161,7 +160,6 @@ def laws(table):
         "subset-selection": np.where(sets, math.e, 1.0) / (5 * math.e + 10),
         "unary-encoding": np.where(bits, chances, 1.0 - chances).prod(axis=-1),
         "hadamard-response": np.where(columns, math.e, 1.0) / (4 * math.e + 4),
-        "designed": design.masses[:, None] * np.where(design.sets == 1, 1.0, 1 / math.e),
         "vote": names,
         "wheel": np.concatenate([arcs_of(favourite, stretches, list(order)) for order in orders])
         / 6,

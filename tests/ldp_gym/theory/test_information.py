@@ -150,7 +150,7 @@ def test_equal_hypotheses_have_no_information_between_them(name):
     assert theory.blind_pairs(channel, table) == []  # they do not differ
 
 
-@pytest.mark.parametrize("name", sorted(set(CHANNELS) - {"designed"}))
+@pytest.mark.parametrize("name", sorted(CHANNELS))
 def test_blind_channels_are_found_unless_one_table_tells_a_pair_apart(name):
     channel, other = make_channel(name, *BLIND.shape, 50), BLIND[[2, 0, 1]]
     blind = name in ("split", "vote", "wheel")
