@@ -232,6 +232,69 @@ def unit_of_score(gains: FloatArray) -> float | None:
     return float(gains.mean()) if p_above(gains, 0.0) <= 1.0 - CONFIDENCE else None
 
 
+def score_estimate(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> Estimate | None:
+    """Score of :func:`score_totals`, with the interval that the episodes ``(n,)`` give.
+
+    The episodes' contributions to the ratio are averaged (delta method).
+
+    Example:
+        >>> bayes = np.random.default_rng(0).gamma(9.0, size=100)
+        >>> print(score_estimate(bayes + 10.0, bayes + 2.0, bayes))
+        0.800 [0.800, 0.800]
+    """
+    value = score_totals(uniform, totals, bayes)
+    if value is None:
+        return None
+    gains = uniform - totals
+    units = uniform - bayes
+    if not np.isfinite(gains).all():
+        return Estimate(value)
+
+    contributions = value + (gains - value * units) / units.mean()
+    if np.ptp(contributions) <= _NO_SPREAD * abs(value):
+        return Estimate(value, value, value)
+    return replace(mean(contributions), value=value)
+
+
+def score_of_runs(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> Estimate | None:
+    """Interquartile mean of the scores of training runs, with its hierarchical bootstrap interval.
+
+    Training runs and test episodes are both drawn again. The runs play the same episodes, so a
+    resample draws one set of episodes for all of them (Owen 2007, The pigeonhole bootstrap). The
+    interval holds the middle 95% of the resamples. Of three runs or fewer the mean is taken.
+
+    Args:
+        uniform: total KL of the uniform mixture in each episode, ``(n,)``.
+        totals: total KL of each run in each episode, ``(runs, n)``.
+        bayes: total KL of Bayes in each episode, ``(n,)``.
+
+    Returns:
+        None where :func:`unit_of_score` is.
+    """
+    from scipy.stats import trim_mean
+
+    unit = unit_of_score(uniform - bayes) if np.isfinite([uniform, bayes]).all() else None
+    if unit is None:
+        return None
+    scores = (uniform.mean() - totals.mean(axis=1)) / unit
+    value = float(trim_mean(scores, 0.25))
+    if not np.isfinite(totals).all():
+        return Estimate(value)
+
+    num_runs, num_episodes = totals.shape
+    rng = np.random.default_rng(num_episodes)
+    episode_counts = _draw_resamples(rng, num_episodes, RESAMPLES)  # (n, resamples)
+    gains = (uniform - totals) @ episode_counts  # (runs, resamples)
+    units = (uniform - bayes) @ episode_counts  # (resamples,)
+    drawn_runs = rng.integers(num_runs, size=(num_runs, RESAMPLES))
+    resampled = np.take_along_axis(gains / units, drawn_runs, axis=0)
+    means = trim_mean(resampled, 0.25, axis=0)
+
+    tail = (1.0 - CONFIDENCE) / 2.0
+    low, high = np.quantile(means, [tail, 1.0 - tail])
+    return Estimate(value, float(low), float(high))
+
+
 # -- P-values -----------------------------------------------------------------------------------------------
 
 

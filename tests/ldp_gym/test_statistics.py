@@ -323,3 +323,84 @@ def test_false_claims_are_rarely_shown(choose):
             claims = [every(below(best - other, 0.0) for other in others)]
         ticked += Verdict.SHOWN in statistics.verdicts(claims)
     assert ticked <= stats.binom.isf(ALPHA, 150, 0.05)
+
+
+def simulated_totals(rng, runs=1, episodes=200, spread_of_runs=0.0):
+    """Totals of uniform, of runs whose scores are 0.9 in expectation, and of Bayes."""
+    bayes = rng.gamma(4.0, 5.0, size=episodes)
+    uniform = bayes + rng.gamma(9.0, 10.0, size=episodes)
+    scores = 0.9 + spread_of_runs * rng.standard_normal(runs)
+    noise = 10.0 * rng.standard_normal((runs, episodes))
+    return uniform, uniform - scores[:, None] * (uniform - bayes) + noise, bayes
+
+
+def test_a_score_has_the_interval_of_a_ratio():
+    """The delta method by hand: the error of a mean of (gain - score * unit) / mean unit."""
+    uniform, totals, bayes = simulated_totals(np.random.default_rng(0))
+    estimate = statistics.score_estimate(uniform, totals[0], bayes)
+    residuals = uniform - totals[0] - estimate.value * (uniform - bayes)
+    error = residuals.std(ddof=1) / math.sqrt(200) / (uniform - bayes).mean()
+    assert estimate.value == statistics.score_totals(uniform, totals[0], bayes)
+    assert estimate.half == pytest.approx(1.96 * error, rel=0.15)
+
+
+def test_intervals_of_scores_cover_the_expected_score():
+    rng = np.random.default_rng(1)
+    estimates = []
+    for _ in range(200):
+        uniform, totals, bayes = simulated_totals(rng, episodes=60)
+        estimates.append(statistics.score_estimate(uniform, totals[0], bayes))
+    covered = sum(estimate.contains(0.9) for estimate in estimates)
+    assert stats.binomtest(covered, 200, 0.95, alternative="less").pvalue > 1e-6
+    assert covered < 200
+
+
+def test_a_score_that_is_the_same_in_every_episode_has_no_width():
+    uniform, _, bayes = simulated_totals(np.random.default_rng(2))
+    estimate = statistics.score_estimate(uniform, uniform, bayes)
+    assert (estimate.value, estimate.low, estimate.high) == (0.0, 0.0, 0.0)
+
+
+def test_an_infinite_risk_scores_minus_infinity_without_an_interval():
+    uniform, totals, bayes = simulated_totals(np.random.default_rng(2))
+    totals[0, 5] = math.inf
+    assert statistics.score_estimate(uniform, totals[0], bayes) == Estimate(-math.inf)
+
+
+def test_without_a_unit_there_is_no_score():
+    uniform, totals, _ = simulated_totals(np.random.default_rng(3))
+    assert statistics.score_estimate(uniform, totals[0], uniform) is None
+    assert statistics.score_of_runs(uniform, totals, uniform) is None
+
+
+def test_the_score_of_runs_is_their_interquartile_mean():
+    uniform, _, bayes = simulated_totals(np.random.default_rng(4))
+    scores = np.array([0.5, 0.1, 0.9, 0.3, 9.0])
+    totals = uniform - scores[:, None] * (uniform - bayes)
+    estimate = statistics.score_of_runs(uniform, totals, bayes)
+    assert estimate.value == pytest.approx((0.5 + 0.9 + 0.3) / 3)
+    assert estimate.low == pytest.approx(0.1 + 0.2 / 3, abs=0.1)
+
+
+def test_the_interval_of_runs_has_the_spread_of_episodes_and_of_runs():
+    """Alone, each has its error by hand: of a ratio over episodes, of a mean over runs."""
+    rng = np.random.default_rng(5)
+    uniform, totals, bayes = simulated_totals(rng)
+    one_run = statistics.score_of_runs(uniform, totals, bayes)
+    assert one_run.half == pytest.approx(
+        statistics.score_estimate(uniform, totals[0], bayes).half, rel=0.2
+    )
+    scores = np.array([0.7, 0.8, 0.9])
+    same_episodes = uniform - scores[:, None] * (uniform - bayes)
+    three_runs = statistics.score_of_runs(uniform, same_episodes, bayes)
+    assert three_runs.value == pytest.approx(0.8)
+    assert (three_runs.low, three_runs.high) == (pytest.approx(0.7), pytest.approx(0.9))
+
+
+def test_intervals_of_runs_cover_the_expected_score_of_many_runs():
+    rng = np.random.default_rng(6)
+    covered = 0
+    for _ in range(100):
+        samples = simulated_totals(rng, runs=12, episodes=60, spread_of_runs=0.05)
+        covered += statistics.score_of_runs(*samples).contains(0.9)
+    assert 80 < covered < 100
