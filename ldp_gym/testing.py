@@ -30,6 +30,7 @@ from ldp_gym.engine.learners import (
     plays_blocks,
     predict_checked,
 )
+from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.hypotheses.base import HypothesisClass
@@ -285,7 +286,7 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
     """
     seed = validation.seed("seed", seed)
     make_learner = as_make_learner(learner) if isinstance(learner, str) else learner
-    scenario = Scenario(**_rules_of_check(make_learner, rules))
+    scenario = Rules.of(_rules_of_check(make_learner, rules)).scenario()
     batch, rounds = 3, min(scenario.horizon, _MOST_ROUNDS)
     starts = scenario.start_episodes([np.random.default_rng(seed + i) for i in range(batch)])
     tape = Episodes(scenario, starts).play(rounds)

@@ -14,7 +14,8 @@ import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import build_learner
-from ldp_gym.engine.scenario import Scenario, first_generator
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.scenario import first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 
 ALPHA = 1e-6
@@ -204,7 +205,7 @@ def total_kl(learner: Any, env: Any, seed: int) -> Any:
 
 def make_episodes(rules: dict[str, Any], episodes: int = 1, seed: int = 0) -> Episodes:
     """The first episodes of environments that are reset with seed, seed + 1, ..."""
-    scenario = Scenario(**rules)
+    scenario = Rules(**rules).scenario()
     generators = [first_generator(seed + i) for i in range(episodes)]
     return Episodes(scenario, scenario.start_episodes(generators))
 

@@ -25,6 +25,7 @@ from ldp_bench.experiment import Cell, fingerprint, own_code
 from ldp_gym.core import validation
 from ldp_gym.core.errors import DamagedStoreError, printable
 from ldp_gym.core.files import read_arrays, replacing, versions
+from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Evaluation, join_episodes
 
 FILE = "results.sqlite"
@@ -244,7 +245,7 @@ class Store:
                 shared = (
                     played["learner"],
                     options,
-                    played["rules"]["channel"],
+                    played["rules"].get("channel", Rules.channel),
                     rules,
                     played["version"],
                 )

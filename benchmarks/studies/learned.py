@@ -26,7 +26,7 @@ from ldp_agents.rl.amortized import CLASSES, make_rules
 from ldp_agents.rl.storage import CARD, SHIPPED
 from ldp_agents.rl.training import ALGORITHMS, SCORES, Config, train_agent
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Recording
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -85,7 +85,7 @@ def total_kl(
     learners: Mapping[str, Any], rules: Mapping[str, Any], episodes: int
 ) -> dict[str, FloatArray]:
     """The total KL ``(episodes,)`` of each learner, all on the same tapes."""
-    recording = Recording(Scenario(**rules))
+    recording = Recording(Rules(**rules).scenario())
     return {
         name: ldp_gym.evaluate(learner, recording, episodes=episodes, seed=_SEED).kl[:, -1]
         for name, learner in learners.items()
@@ -128,7 +128,11 @@ def draw_figure(model: Model, path: Path) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
     for axis, channel in zip(axes, ("split", "laplace-single", "gaussian-vector"), strict=True):
         for i, epsilon in enumerate(EPSILONS):
-            made = Scenario(**make_rules("dirichlet(0.3)", channel, epsilon, 8, 16, 1000)).channel
+            made = (
+                Rules(**make_rules("dirichlet(0.3)", channel, epsilon, 8, 16, 1000))
+                .scenario()
+                .channel
+            )
             relation = network.Relation(made)
             points = relation.nodes
             shown = points <= 5.0

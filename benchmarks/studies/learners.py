@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 import ldp_gym
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Recording
 
 LEARNERS = ("uniform", "exp3", "centred-exp3", "mle", "bayes")
@@ -30,7 +30,9 @@ def main() -> None:
     options = parser.parse_args()
     rows = {}
     for channel in (*LOG_LIKELIHOODS, *OTHERS):
-        tape = Recording(Scenario(hypotheses="dirichlet", horizon=options.horizon, channel=channel))
+        tape = Recording(
+            Rules(hypotheses="dirichlet", horizon=options.horizon, channel=channel).scenario()
+        )
         row = rows.setdefault(channel, {})
         for learner in LEARNERS:
             if learner == "exp3" and channel in OTHERS:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import ldp_gym
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Recording
 
 LEARNERS = ("uniform", "bayes", "fixed-share", "soft-bayes", "pairs", "robust")
@@ -54,7 +54,7 @@ def main() -> None:
                     "epsilon": epsilon,
                     "horizon": options.horizon,
                 }
-                tape, row, means = Recording(Scenario(**game)), {}, {}
+                tape, row, means = Recording(Rules(**game).scenario()), {}, {}
                 for learner in LEARNERS:
                     totals = ldp_gym.evaluate(
                         learner, tape, episodes=options.episodes, seed=2000

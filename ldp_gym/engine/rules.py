@@ -9,12 +9,11 @@ import inspect
 import json
 import math
 import pickle
-import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -35,45 +34,50 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 DEFAULT_HORIZON = 1000
+"""Number of rounds where neither the rules nor a replayed truth say it."""
 
 PARTY_RULES = ("hypotheses", "channel", "nature", "truth")
 """Rules that name a party of the game; ``..._kwargs`` holds further options of a named one."""
 
+CLASS_RULES = (
+    "hypotheses",
+    "num_hypotheses",
+    "num_labels",
+    "context_dim",
+    "class_seed",
+    "hypotheses_kwargs",
+)
+"""Names of the rules about the class of hypotheses."""
+
 CHANNEL_RULES = ("channel", "channel_kwargs", "epsilon", "delta")
 """Names of the rules about the channel."""
+
+NATURE_RULES = ("nature", "nature_kwargs")
+"""Names of the rules about the contexts."""
+
+TRUTH_RULES = ("truth", "truth_kwargs")
+"""Names of the rules about the distribution of the labels."""
+
+
+def rule(default: T, sentence: str) -> T:
+    """Declare a rule, or another argument of an environment: its default, and what it means.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Coin:
+        ...     sides: int = rule(2, "number of sides.")
+        >>> Coin().sides, fields(Coin)[0].metadata["sentence"]
+        (2, 'number of sides.')
+    """
+    declared: Any = field(default=default, metadata={"sentence": sentence})
+    return declared
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
-    """Description of a game. Two descriptions are equal if their keys are.
+    """Description of a game: its rules, each with its type, its default and its meaning.
 
-    Args:
-        hypotheses: the class F: a name, a ``(K, M)`` table (array or nested lists), a list of callables, a
-            list of fitted classifiers, a HypothesisClass, or the address of one, ``"module:object"``.
-        num_hypotheses: K; a named class has its own default, 8.
-        num_labels: M; a named class has its own default, 16 for ``softmax-linear`` and ``dirichlet``.
-        context_dim: d; a named class has its own default, 4 for ``softmax-linear`` and 1 for the others.
-        class_seed: seed of a random class.
-        hypotheses_kwargs: further options of a named class.
-        channel: the channel by which users privatize: a name, ``"module:Object"``, or a Channel.
-        channel_kwargs: further options of a named channel.
-        epsilon: privacy level; by default 1 for a named channel, and a Channel's own.
-        delta: by default 0 for a named channel, as all pure channels need, and a Channel's own.
-        horizon: T; by default 1000, and the number of rows where the truth is replayed.
-        nature: source of the contexts: a name or a Nature; ``"iid"`` by default. Fitted classifiers have no
-            default: their contexts must be like those they were fitted on.
-        nature_kwargs: further options of a named nature.
-        truth: distribution of the labels: ``"uniform"`` for a member drawn each episode, its index, another
-            name (``"mixture"``, ``"contaminated"``, ``"switching"``, ``"replay"``), a row of M probabilities,
-            a callable from contexts, a fitted classifier, or a Truth.
-        truth_kwargs: further options of a named truth.
-        observe_candidates: show the candidates ``f_j(x_t)`` in the observations.
-        redraw_hypotheses: draw a new class of the named family in each episode; needs
-            ``observe_candidates``.
-        batch: number of users who answer under one public posterior, which advances when the batch is
-            complete. Matters where a channel or nature is adaptive.
-        reveal: put the truth and the labels into info. For debugging and analysis only.
-        max_loss: cap of the KL in the reward, which is always finite.
+    Two descriptions are equal if their keys are. ``help(ldp_gym.LDPDistEnv.__init__)`` lists the rules.
 
     Example:
         >>> rules = Rules(hypotheses=[[0.5, 0.5], [0.9, 0.1]], horizon=10)
@@ -83,26 +87,83 @@ class Rules:
         True
     """
 
-    hypotheses: object = "softmax-linear"
-    num_hypotheses: int | None = None
-    num_labels: int | None = None
-    context_dim: int | None = None
-    class_seed: int = 0
-    hypotheses_kwargs: Mapping[str, Any] | None = None
-    channel: str | Channel = "laplace-single"
-    channel_kwargs: Mapping[str, Any] | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    horizon: int | None = None
-    nature: str | Nature | None = None
-    nature_kwargs: Mapping[str, Any] | None = None
-    truth: object = "uniform"
-    truth_kwargs: Mapping[str, Any] | None = None
-    observe_candidates: bool = False
-    redraw_hypotheses: bool = False
-    batch: int = 1
-    reveal: bool = False
-    max_loss: float = 100.0
+    env_id: ClassVar[str] = "LDPDist-v0"
+    """Id of the environment that takes these arguments."""
+
+    takes: ClassVar[tuple[str, ...]] = (
+        *CLASS_RULES,
+        *CHANNEL_RULES,
+        "horizon",
+        *NATURE_RULES,
+        *TRUTH_RULES,
+        "observe_candidates",
+        "redraw_hypotheses",
+        "batch",
+        "reveal",
+        "max_loss",
+    )
+    """Names of the rules that this environment takes; the others keep their defaults.
+
+    A new rule is taken only where it is added to this list.
+    """
+
+    hypotheses: object = rule(
+        "softmax-linear",
+        "the class F: a name, a ``(K, M)`` table (array or nested lists), a list of callables, a list of "
+        'fitted classifiers, a HypothesisClass, or the address of one, ``"module:object"``.',
+    )
+    num_hypotheses: int | None = rule(None, "K; a named class has its own default, 8.")
+    num_labels: int | None = rule(
+        None,
+        "M; a named class has its own default, 16 for ``softmax-linear`` and ``dirichlet``.",
+    )
+    context_dim: int | None = rule(
+        None,
+        "d; a named class has its own default, 4 for ``softmax-linear`` and 1 for the others.",
+    )
+    class_seed: int = rule(0, "seed of a random class.")
+    hypotheses_kwargs: Mapping[str, Any] | None = rule(None, "further options of a named class.")
+    channel: str | Channel = rule(
+        "laplace-single",
+        'the channel by which users privatize: a name, ``"module:Object"``, or a Channel.',
+    )
+    channel_kwargs: Mapping[str, Any] | None = rule(None, "further options of a named channel.")
+    epsilon: float | None = rule(
+        None, "privacy level; by default 1 for a named channel, and a Channel's own."
+    )
+    delta: float | None = rule(
+        None, "by default 0 for a named channel, as all pure channels need, and a Channel's own."
+    )
+    horizon: int | None = rule(
+        None, "T; by default 1000, and the number of rows where the truth is replayed."
+    )
+    nature: str | Nature | None = rule(
+        None,
+        'source of the contexts: a name or a Nature; ``"iid"`` by default. Fitted classifiers have no '
+        "default: their contexts must be like those they were fitted on.",
+    )
+    nature_kwargs: Mapping[str, Any] | None = rule(None, "further options of a named nature.")
+    truth: object = rule(
+        "uniform",
+        'distribution of the labels: ``"uniform"`` for a member drawn each episode, its index, another '
+        'name (``"mixture"``, ``"contaminated"``, ``"switching"``, ``"replay"``), a row of M '
+        "probabilities, a callable from contexts, a fitted classifier, or a Truth.",
+    )
+    truth_kwargs: Mapping[str, Any] | None = rule(None, "further options of a named truth.")
+    observe_candidates: bool = rule(False, "show the candidates ``f_j(x_t)`` in the observations.")
+    redraw_hypotheses: bool = rule(
+        False,
+        "draw a new class of the named family in each episode; needs ``observe_candidates``.",
+    )
+    batch: int = rule(
+        1,
+        "number of users who answer under one public posterior, which advances when the batch is "
+        "complete. Matters where a channel or nature is adaptive.",
+    )
+    reveal: bool = rule(
+        False, "put the truth and the labels into info. For debugging and analysis only."
+    )
+    max_loss: float = rule(100.0, "cap of the KL in the reward, which is always finite.")
 
     def __post_init__(self) -> None:
         """Check every value that no party checks."""
@@ -129,44 +190,51 @@ class Rules:
             ...
             TypeError: unexpected keyword argument 'horizn'; did you mean 'horizon'? Known: hypotheses, ...
         """
+        if isinstance(rules, cls):
+            return rules
         if isinstance(rules, Rules):
-            return rules if isinstance(rules, cls) else cls(**rules.given)
-        validation.instance(
-            name, rules, Mapping, "a dict of what gym.make('LDPDist-v0', ...) takes"
-        )
-        given = validation.options_dict(name, rules)
+            given = rules.given
+        else:
+            validation.instance(
+                name, rules, Mapping, f"a dict of what gym.make({cls.env_id!r}, ...) takes"
+            )
+            given = validation.options_dict(name, rules)
         cls.check_names(given)
         return cls(**given)
 
     @classmethod
-    def check_names(cls, names: Mapping[str, Any]) -> None:
-        """Refuse an unknown rule, and name the nearest."""
-        known = [field.name for field in fields(cls) if field.init]
-        for name in names:
-            if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else "."
-                raise TypeError(
-                    f"unexpected keyword argument {name!r}{hint} Known: {', '.join(known)}"
-                )
+    def sentences(cls) -> dict[str, str]:
+        """Meaning of each argument that the environment takes, by name."""
+        rules = {declared.name for declared in fields(Rules)}
+        left_out = rules - set(cls.takes)
+        return {
+            declared.name: declared.metadata["sentence"]
+            for declared in fields(cls)
+            if declared.name not in left_out
+        }
 
     @classmethod
-    def sentences(cls) -> dict[str, str]:
-        """Description of each rule, by name, from the docstrings."""
-        argument = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
-        documented = [inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)]
-        found = dict(pair for text in documented for pair in argument.findall(text))
-        return {
-            field.name: re.sub(r"\s+", " ", found[field.name])
-            for field in fields(cls)
-            if field.init
-        }
+    def check_names(cls, names: Mapping[str, Any]) -> None:
+        """Refuse an argument that the environment does not take, and name the nearest that it does."""
+        known = list(cls.sentences())
+        rules = {declared.name for declared in fields(Rules)}
+        for name in names:
+            if name in known:
+                continue
+            if name in rules:
+                raise TypeError(
+                    f"{cls.env_id} takes no {name!r}: leave it out. It takes: {', '.join(known)}"
+                )
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise TypeError(f"unexpected keyword argument {name!r}{hint} Known: {', '.join(known)}")
 
     @cached_property
     def given(self) -> dict[str, Any]:
         """The rules that are not left at their default, as keyword arguments."""
-        own = {field.name: (getattr(self, field.name), field.default) for field in fields(Rules)}
-        return {name: value for name, (value, default) in own.items() if not _same(value, default)}
+        values = {declared.name: getattr(self, declared.name) for declared in fields(Rules)}
+        defaults = {declared.name: declared.default for declared in fields(Rules)}
+        return {name: value for name, value in values.items() if not _same(value, defaults[name])}
 
     @property
     def promise(self) -> dict[str, float]:
@@ -187,23 +255,41 @@ class Rules:
 
     @cached_property
     def key(self) -> str:
-        """Identity of the game as one line of JSON, with all defaults: the same for equivalent rules.
+        """Identity of the game as one line of JSON: its rules that are not at their default.
+
+        Equivalent rules have the same key, and a new rule leaves the keys of older games as they are.
 
         Raises:
             TypeError: for a function without a name, and for an object that cannot be pickled.
+
+        Example:
+            >>> Rules(horizon=1000, epsilon=2).key
+            '{"epsilon": 2.0}'
         """
-        rules = {field.name: getattr(self, field.name) for field in fields(Rules)}
-        rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTY_RULES}
-        foreign = isinstance(self.hypotheses, str) and self.hypotheses not in HYPOTHESES.own
-        usual = (
-            None if foreign else getattr(self.hypotheses, "default_nature", "iid")
-        )  # not imported for it
-        rules |= {
-            "horizon": self.rounds,
-            "nature": self.nature or usual,
-            "max_loss": float(self.max_loss),
-        }
-        return canonical(rules | {name: float(value) for name, value in self.promise.items()})
+        described = json.loads(canonical(self._completed()))
+        usual = _usual_description()
+        unusual = {name: value for name, value in described.items() if value != usual[name]}
+        return canonical(unusual)
+
+    def _completed(self) -> dict[str, Any]:
+        """All rules, with the defaults that depend on other rules filled in."""
+        rules = {declared.name: getattr(self, declared.name) for declared in fields(Rules)}
+        for party in PARTY_RULES:
+            rules[f"{party}_kwargs"] = rules[f"{party}_kwargs"] or {}
+
+        rules["horizon"] = self.rounds
+        rules["max_loss"] = float(self.max_loss)
+        for name, value in self.promise.items():
+            rules[name] = float(value)
+        if self.nature is None:
+            rules["nature"] = self._default_nature()
+        return rules
+
+    def _default_nature(self) -> str | None:
+        """Name of the class's default nature; None for a class of other packages, which is not imported."""
+        if isinstance(self.hypotheses, str) and self.hypotheses not in HYPOTHESES.own:
+            return None
+        return getattr(self.hypotheses, "default_nature", "iid")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and (self is other or self.key == other.key)
@@ -225,13 +311,20 @@ class Rules:
         """The game that the rules describe; an error says which rule is wrong."""
         from ldp_gym.engine.scenario import Scenario
 
-        return Scenario(**self.given)
+        return Scenario(self)
+
+
+@cache
+def _usual_description() -> dict[str, Any]:
+    """All rules of the default game, as JSON has them."""
+    description: dict[str, Any] = json.loads(canonical(Rules()._completed()))
+    return description
 
 
 def takes(
     arguments: Callable[P, R],
 ) -> Callable[[Callable[[S, R], None]], Callable[Concatenate[S, P], None]]:
-    """Let ``__init__(self, rules)`` take the fields of ``arguments``, a class of rules, as keywords.
+    """Let ``__init__(self, arguments)`` take as keywords what ``arguments``, a class of rules, takes.
 
     ``help()``, ``inspect.signature`` and editors then show every argument with its default.
     """
@@ -243,18 +336,29 @@ def takes(
             made.check_names(kwargs)
             init(self, arguments(*args, **kwargs))
 
-        of_class = inspect.signature(arguments)
-        this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-        signature = of_class.replace(parameters=[this, *of_class.parameters.values()])
-        wrap = textwrap.TextWrapper(100, initial_indent=" " * 4, subsequent_indent=" " * 8)
-        described = "\n".join(
-            wrap.fill(f"{name}: {text}") for name, text in made.sentences().items()
-        )
-        construct.__doc__ = f"Make it from the rules of a game.\n\nArgs:\n{described}"
-        construct.__signature__ = signature  # type: ignore[attr-defined]
+        construct.__doc__ = _list_arguments(made.sentences())
+        construct.__signature__ = _signature_of_init(made)  # type: ignore[attr-defined]
         return construct  # type: ignore[return-value]
 
     return decorate
+
+
+def _list_arguments(sentences: Mapping[str, str]) -> str:
+    """Docstring of a constructor that takes these arguments."""
+    wrapper = textwrap.TextWrapper(100, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    paragraphs = [wrapper.fill(f"{name}: {sentence}") for name, sentence in sentences.items()]
+    described = "\n".join(paragraphs)
+    return f"Make it from the rules of a game.\n\nArgs:\n{described}"
+
+
+def _signature_of_init(arguments: type[Rules]) -> inspect.Signature:
+    """Signature of an ``__init__`` that takes what ``arguments`` takes."""
+    signature = inspect.signature(arguments)
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    taken = [
+        signature.parameters[name] for name in signature.parameters if name in arguments.sentences()
+    ]
+    return signature.replace(parameters=[this, *taken])
 
 
 def kept_by_rules(estimate: Callable[[Scenario, Rules], T]) -> Callable[[Scenario, Rules], T]:

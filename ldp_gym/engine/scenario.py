@@ -22,7 +22,7 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.rules import DEFAULT_HORIZON, PARTY_RULES, Rules, takes
+from ldp_gym.engine.rules import DEFAULT_HORIZON, PARTY_RULES, Rules
 from ldp_gym.engine.simplex import Simplex
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass, as_hypotheses
 from ldp_gym.natures.base import IID, NATURES, Nature
@@ -34,7 +34,6 @@ from ldp_gym.truths.base import Member, as_truth
 class Scenario:
     """A game's class, truth, channel and nature, made from its :class:`~ldp_gym.engine.rules.Rules`."""
 
-    @takes(Rules)
     def __init__(self, rules: Rules) -> None:
         self.max_loss = float(rules.max_loss)
         self.observe_candidates, self.reveal = bool(rules.observe_candidates), bool(rules.reveal)

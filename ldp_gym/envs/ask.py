@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,11 +21,11 @@ from ldp_gym.core.divergences import mixture_loss, negentropy
 from ldp_gym.core.seed_ranges import TEST
 from ldp_gym.engine.posterior import bayes_rule
 from ldp_gym.engine.referee import Referee
-from ldp_gym.engine.rules import Rules, kept_by_rules, takes
+from ldp_gym.engine.rules import CLASS_RULES, TRUTH_RULES, Rules, kept_by_rules, rule, takes
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.envs.features import FloatRow, Logits
-from ldp_gym.envs.single import EnvArguments, LDPDistEnv
-from ldp_gym.envs.vector import LDPDistVectorEnv, VectorArguments
+from ldp_gym.envs.single import LDPDistEnv
+from ldp_gym.envs.vector import LDPDistVectorEnv, SeveralGames
 from ldp_gym.statistics import unit_of_score
 from ldp_gym.truths.base import Member
 
@@ -97,41 +97,23 @@ class PrivateCoin(Channel):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AskArguments(EnvArguments):
-    """Arguments of LDPAsk-v0; rules with ``init=False`` are not among them.
+class AskArguments(Rules):
+    """Arguments of LDPAsk-v0. The agent is the channel; there are no contexts and no pictures."""
 
-    Args:
-        hypotheses: a class without contexts: ``"dirichlet"``, ``"disjoint"``, ``"hadamard"``, a ``(K, M)``
-            table (array or nested lists), or another constant HypothesisClass.
-        horizon: T, the number of questions.
-    """
+    env_id = "LDPAsk-v0"
+    takes = (*CLASS_RULES, "epsilon", "horizon", *TRUTH_RULES, "reveal")
 
-    hypotheses: object = "dirichlet"
-    horizon: int = 200
-    channel: str = field(default="ldp_gym.envs.ask:PrivateCoin", init=False)
-    channel_kwargs: None = field(default=None, init=False)
-    delta: None = field(default=None, init=False)
-    nature: None = field(default=None, init=False)
-    nature_kwargs: None = field(default=None, init=False)
-    observe_candidates: bool = field(default=False, init=False)
-    redraw_hypotheses: bool = field(default=False, init=False)
-    batch: int = field(default=1, init=False)
-    max_loss: float = field(default=100.0, init=False)
-    render_mode: None = field(default=None, init=False)
-
-    @classmethod
-    def check_names(cls, names: Mapping[str, Any]) -> None:
-        """Refuse an unknown rule, and one of other games."""
-        for name in {each.name for each in fields(cls) if not each.init} & set(names):
-            raise TypeError(
-                f"LDPAsk-v0 takes no {name!r} (the agent is the channel; there are no contexts and no "
-                f"pictures): leave it out, or play LDPDist-v0"
-            )
-        super().check_names(names)
+    hypotheses: object = rule(
+        "dirichlet",
+        'a class without contexts: ``"dirichlet"``, ``"disjoint"``, ``"hadamard"``, a ``(K, M)`` table '
+        "(array or nested lists), or another constant HypothesisClass.",
+    )
+    horizon: int = rule(200, "T, the number of questions.")
+    channel: str = rule("ldp_gym.envs.ask:PrivateCoin", "the coin with which a user answers.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AskVectorArguments(AskArguments, VectorArguments):
+class AskVectorArguments(SeveralGames, AskArguments):
     """Arguments of LDPAsk-v0 for B games."""
 
 

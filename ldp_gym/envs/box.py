@@ -17,7 +17,16 @@ from ldp_gym.core.arrays import FloatArray, IntArray, mixture
 from ldp_gym.core.divergences import kl
 from ldp_gym.engine.posterior import PublicPosterior
 from ldp_gym.engine.referee import Observer, Referee
-from ldp_gym.engine.rules import Rules, kept_by_rules, takes
+from ldp_gym.engine.rules import (
+    CHANNEL_RULES,
+    CLASS_RULES,
+    NATURE_RULES,
+    TRUTH_RULES,
+    Rules,
+    kept_by_rules,
+    rule,
+    takes,
+)
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RawRow, RunningEvidence
@@ -118,15 +127,24 @@ def bayes_gain(scenario: Scenario, rules: Rules) -> float | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoxArguments(EnvArguments):
-    """Arguments of LDPDistBox-v0. Redrawn hypotheses are always observed.
+    """Arguments of LDPDistBox-v0. Redrawn hypotheses are always observed."""
 
-    Args:
-        logit_range: bound on a logit.
-        observation: ``"evidence"`` or ``"message"``.
-    """
+    env_id = "LDPDistBox-v0"
+    takes = (
+        *CLASS_RULES,
+        *CHANNEL_RULES,
+        "horizon",
+        *NATURE_RULES,
+        *TRUTH_RULES,
+        "observe_candidates",
+        "redraw_hypotheses",
+        "batch",
+        "reveal",
+        "max_loss",
+    )
 
-    logit_range: float = DEFAULT_LOGIT_RANGE
-    observation: str = "evidence"
+    logit_range: float = rule(DEFAULT_LOGIT_RANGE, "bound on a logit.")
+    observation: str = rule("evidence", '``"evidence"`` or ``"message"``.')
 
     def __post_init__(self) -> None:
         """Check the values, and show the candidates of redrawn hypotheses."""

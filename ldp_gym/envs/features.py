@@ -39,8 +39,8 @@ class RunningEvidence:
     multiple of it: an agent has to learn the factor, which depends on eps, T and the class.
 
     Example:
-        >>> from ldp_gym.engine.scenario import Scenario
-        >>> evidence = RunningEvidence(Scenario(hypotheses=[[0.9, 0.1], [0.1, 0.9]], horizon=4).game)
+        >>> from ldp_gym.engine.rules import Rules
+        >>> evidence = RunningEvidence(Rules(hypotheses=[[0.9, 0.1], [0.1, 0.9]], horizon=4).scenario().game)
         >>> evidence.along(np.log([[0.6, 0.2]])).tolist()
         [[0.5, -0.5, 0.25]]
     """

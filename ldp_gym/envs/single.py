@@ -15,7 +15,7 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.registry import plain
 from ldp_gym.engine.referee import Referee, member_option
-from ldp_gym.engine.rules import Rules, takes
+from ldp_gym.engine.rules import Rules, rule, takes
 from ldp_gym.engine.scenario import episode_generator
 from ldp_gym.envs.rendering.frames import Frame, Screen
 from ldp_gym.envs.rendering.history import FrameHistory
@@ -25,13 +25,11 @@ Observation = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EnvArguments(Rules):
-    """Arguments of LDPDist-v0.
+    """Arguments of LDPDist-v0: the rules of the game, and how it is shown."""
 
-    Args:
-        render_mode: ``"human"`` (a window), ``"rgb_array"`` or ``"ansi"`` (text).
-    """
-
-    render_mode: str | None = None
+    render_mode: str | None = rule(
+        None, '``"human"`` (a window), ``"rgb_array"`` or ``"ansi"`` (text).'
+    )
 
 
 class RefereedEnv:
@@ -43,7 +41,9 @@ class RefereedEnv:
     def _make_games(self, arguments: Any, num_games: int = 1) -> None:
         """Make ``num_games`` games from :class:`EnvArguments`."""
         self.arguments = arguments
-        self.render_mode = arguments.render_mode
+        self.render_mode = getattr(
+            arguments, "render_mode", None
+        )  # not every environment has pictures
         if self.render_mode is not None:
             validation.choice(
                 "render_mode, if any,", self.render_mode, self.metadata["render_modes"]

@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray
 from ldp_gym.engine.referee import member_option
-from ldp_gym.engine.rules import takes
+from ldp_gym.engine.rules import rule, takes
 from ldp_gym.engine.scenario import episode_generator
 from ldp_gym.engine.simplex import Simplex
 from ldp_gym.envs.rendering.frames import Frame
@@ -26,18 +26,25 @@ Observations = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class VectorArguments(EnvArguments):
-    """Arguments of LDPDist-v0 for B games.
+class SeveralGames:
+    """Arguments of a vector environment."""
 
-    Args:
-        num_envs: B.
-        autoreset_mode: time at which a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
-            ``"Disabled"`` (then ``reset(options={"reset_mask": mask})`` begins it).
-        render_mode: ``"rgb_array"`` or ``"ansi"``: ``render()`` is then a tuple of frames, one for each game.
-    """
+    num_envs: int = field(default=1, kw_only=False, metadata={"sentence": "B."})
+    autoreset_mode: str | AutoresetMode = rule(
+        AutoresetMode.NEXT_STEP,
+        'time at which a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"`` '
+        '(then ``reset(options={"reset_mask": mask})`` begins it).',
+    )
 
-    num_envs: int = field(default=1, kw_only=False)
-    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VectorArguments(SeveralGames, EnvArguments):
+    """Arguments of LDPDist-v0 for B games."""
+
+    render_mode: str | None = rule(
+        None,
+        '``"rgb_array"`` or ``"ansi"``: ``render()`` is then a tuple of frames, one for each game.',
+    )
 
 
 class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):

@@ -22,7 +22,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym import LEARNERS, Game
 from ldp_gym.engine.learners import plays_blocks
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.testing import check_learner
 from ldp_gym.wrappers import MixtureAction, VectorMixtureAction
 
@@ -40,7 +40,7 @@ def test_every_learner_keeps_the_contract(name, channel):
         }
         if refused.get(name):
             with pytest.raises(ldp_agents.IncompatibleChannelError, match="reads? every channel"):
-                ldp_agents.make(name, Scenario(**game).game)
+                ldp_agents.make(name, Rules(**game).scenario().game)
         else:
             check_learner(lambda g: ldp_agents.make(name, g), **game)
 
@@ -137,7 +137,7 @@ def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner, channel):
     if learner is Sleeper and channel in LOSSLESS:
         return
     game = {"hypotheses": "dirichlet", "horizon": 60, "channel": channel}
-    assert plays_blocks(learner(Scenario(**game).game)) == (learner in (Cautious, Sharp))
+    assert plays_blocks(learner(Rules(**game).scenario().game)) == (learner in (Cautious, Sharp))
     evaluated = ldp_gym.evaluate(learner, game, episodes=1, seed=5)
     total = total_kl(learner, gym.make("LDPDist-v0", **game), seed=5)
     assert evaluated.kl[0, -1] == pytest.approx(total, rel=1e-9)
@@ -149,7 +149,9 @@ def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner, channel):
 
 def test_weights_survive_ten_million_rounds():
     """Losses of 10^7 rounds at once, then one more: no overflow, no NaN, and the better one leads."""
-    game = Game(None, Scenario(num_hypotheses=2, num_labels=2, horizon=10**7).channel, 10**7)
+    game = Game(
+        None, Rules(num_hypotheses=2, num_labels=2, horizon=10**7).scenario().channel, 10**7
+    )
     table = np.array([[0.5, 0.5], [0.9, 0.1]])
     learner = ldp_agents.EXP3(game)
     learner.reset((1,))
@@ -230,7 +232,7 @@ def test_candidates_come_from_the_observation_when_it_has_them():
 @pytest.mark.parametrize("channel", ["laplace-single", "one-bit", "hybrid", "laplace-vector"])
 def test_centred_losses_are_unbiased(channel):
     """A hypothesis' mean estimate is minus its expected clipped log-likelihood, at error rate 1e-6."""
-    scenario = Scenario(**small_rules(channel, hypotheses="dirichlet", epsilon=4.0))
+    scenario = Rules(**small_rules(channel, hypotheses="dirichlet", epsilon=4.0)).scenario()
     table, samples = scenario.hypotheses.table, 100_000
     rng = np.random.default_rng(0)
     labels = rng.choice(6, size=samples, p=table[1])
@@ -406,7 +408,7 @@ def test_a_prior_weight_of_zero_is_bayes_on_the_other_hypotheses():
 def test_a_prior_weight_of_zero_outlasts_messages_that_rule_out_every_other_hypothesis():
     """Without privacy label 1 is impossible under the second hypothesis, the only possible one."""
     rules = {"hypotheses": [[0.5, 0.5], [1.0, 0.0]], "channel": "identity", "epsilon": np.inf}
-    game = Scenario(**rules).game
+    game = Rules(**rules).scenario().game
     learner = ldp_agents.Bayes(game, prior=[0.0, 1.0])
     learner.update(np.array(rules["hypotheses"]), np.array(1))
     np.testing.assert_array_equal(learner.weights, [0.0, 1.0])

@@ -12,14 +12,14 @@ import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels.clipping import Clipping
 from ldp_gym.core.divergences import kl
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.hypotheses import Hadamard
 
 
 def game_of(channel, size, horizon):
     delta = 1e-5 if channel == "laplace-vector" else 0.0
     rules = {"hypotheses": "disjoint", "num_hypotheses": size, "horizon": horizon, "delta": delta}
-    return Scenario(channel=channel, **rules).game
+    return Rules(channel=channel, **rules).scenario().game
 
 
 def alternating(size, horizon):

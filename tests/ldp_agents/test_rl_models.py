@@ -18,7 +18,7 @@ from ldp_agents.rl.network import Relation, learned_log_likelihood
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning
 from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.learners import build_learner, track_of
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.testing import check_learner
 
 PRIVATE = [name for name in CHANNELS if name != "identity"]
@@ -99,7 +99,7 @@ def test_games_to_train_on():
 def test_a_message_and_its_opposite_have_likelihoods_that_sum_to_one():
     """Of each label: else some hypothesis would be favoured in every round, whatever the messages are."""
     weights = network.learned_weights(
-        untrained().parameters, Scenario(**small_rules("one-bit")).channel
+        untrained().parameters, Rules(**small_rules("one-bit")).scenario().channel
     )
     assert np.ptp(weights) > 0.01
     np.testing.assert_allclose(np.exp(weights) + np.exp(weights[::-1]), 1.0, rtol=1e-12)
@@ -155,7 +155,7 @@ def test_a_stored_model_is_the_model(tmp_path):
     model = untrained()
     save(model, tmp_path)
     for stored in (str(tmp_path), load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
-        assert isinstance(build_learner(stored, Scenario(**rules).game), NetworkLearner)
+        assert isinstance(build_learner(stored, Rules(**rules).scenario().game), NetworkLearner)
         theirs, ours = (
             ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model)
         )
@@ -165,7 +165,7 @@ def test_a_stored_model_is_the_model(tmp_path):
     save(model, tmp_path)
     assert not (tmp_path / "policy.zip").exists(), "a directory holds one model"
     with pytest.raises(TypeError, match="a trained model has no options, got .'rate'. for"):
-        ldp_agents.make(str(tmp_path), Scenario(**rules).game, rate=2.0)
+        ldp_agents.make(str(tmp_path), Rules(**rules).scenario().game, rate=2.0)
 
 
 TRAINED_ON = {"epsilon": [0.25, 8.0], "K": [2, 64], "M": [2, 128], "T": [100, 3000]}
@@ -191,13 +191,13 @@ TRAINED_ON |= {"classes": ["dirichlet", "softmax-linear"]}
     ],
 )
 def test_it_says_in_which_respects_a_game_is_outside_of_the_training(rules, expected):
-    assert describe_outside(TRAINED_ON, Scenario(**rules).game) == expected
+    assert describe_outside(TRAINED_ON, Rules(**rules).scenario().game) == expected
 
 
 def test_a_model_outside_of_its_training_says_so_once():
     _warn.cache_clear()
     model = Model(untrained().parameters, TRAINED_ON, {"config": {"algorithm": "mine"}})
-    game = Scenario(horizon=50).game
+    game = Rules(horizon=50).scenario().game
     with pytest.warns(
         OutsideTrainingWarning, match=r"'mine' plays outside of .*: T = 50, trained on 100"
     ):

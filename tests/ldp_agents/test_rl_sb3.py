@@ -19,7 +19,7 @@ from ldp_agents.rl.ppo import PPOSettings
 from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.core.seed_ranges import TRAINING
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.envs.ask import LDPAskVectorEnv
 from ldp_gym.testing import check_learner
 
@@ -290,7 +290,7 @@ def test_it_plays_as_in_its_own_environment(kind, policy, rules, logit_range, tm
     np.testing.assert_allclose(ours, played(model, venv, 3, rules["horizon"]), rtol=1e-3)
     check_learner(learner)
     with pytest.raises(ldp_agents.IncompatibleChannelError, match=r"T \d+ \(not 50\)"):
-        learner(Scenario(**{**rules, "horizon": 50}).game)
+        learner(Rules(**{**rules, "horizon": 50}).scenario().game)
 
 
 @pytest.mark.parametrize(
@@ -331,9 +331,9 @@ def test_what_a_learner_cannot_repeat_is_refused(env, message, tmp_path):
 def test_a_policy_plays_only_the_game_that_it_was_trained_on(trained, played_on, message, tmp_path):
     save(PPO("MlpPolicy", make_sb3_env(num_envs=2, **small_rules() | trained), **SHORT), tmp_path)
     learner = load(tmp_path, trust=True)
-    assert learner(Scenario(**learner.example_rules).game)
+    assert learner(Rules(**learner.example_rules).scenario().game)
     with pytest.raises(ldp_agents.IncompatibleChannelError, match=f"trained for .*{message}"):
-        learner(Scenario(**small_rules() | played_on).game)
+        learner(Rules(**small_rules() | played_on).scenario().game)
 
 
 def test_a_card_names_no_code(tmp_path):
@@ -345,7 +345,7 @@ def test_a_card_names_no_code(tmp_path):
     ):
         (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))
         with pytest.raises(ValueError, match=message):
-            load(tmp_path, trust=True)(Scenario(**EASY).game)
+            load(tmp_path, trust=True)(Rules(**EASY).scenario().game)
 
 
 def test_a_policy_with_a_memory_remembers_a_round_once():

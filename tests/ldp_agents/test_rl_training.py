@@ -21,7 +21,7 @@ import ldp_gym
 from ldp_agents.rl import SB3VecEnv, amortized, load, training
 from ldp_agents.rl.training import Config, train_agent
 from ldp_gym.core import seed_ranges
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.testing import check_learner
 
 pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.OutsideTrainingWarning")
@@ -87,7 +87,7 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
         check_learner(stored, **{**other, "num_hypotheses": 3})
     else:
         with pytest.raises(ldp_agents.IncompatibleChannelError, match=r"epsilon 6.0 \(not 5.0\)"):
-            stored(Scenario(**other).game)
+            stored(Rules(**other).scenario().game)
     card = json.loads((tmp_path / "config.json").read_text())
     assert set(card["versions"]) >= {"python", "ldp-gym", "numpy", "torch", "stable-baselines3"}
     _, last = scores_in(tmp_path)
@@ -99,7 +99,7 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
 def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
     train_agent(replace(TINY, rules=EASY | {"channel": "identity"}), tmp_path, scores=1, episodes=2)
     assert {score["kl"] for score in scores_in(tmp_path)} == {None}
-    assert load(tmp_path)(Scenario(**EASY).game)
+    assert load(tmp_path)(Rules(**EASY).scenario().game)
 
 
 def test_what_is_not_a_model_is_refused(tmp_path):
@@ -158,7 +158,9 @@ def test_a_stopped_run_leaves_the_model_of_its_last_score(
     code, output = run("train", algorithm, *given, "--steps", "6000", "--out", tmp_path)
     assert code == 130
     assert f"Stopped. {tmp_path} holds the model of the last score" in output
-    load(tmp_path, trust=True)(Scenario(hypotheses="disjoint", channel="split", horizon=40).game)
+    load(tmp_path, trust=True)(
+        Rules(hypotheses="disjoint", channel="split", horizon=40).scenario().game
+    )
     assert 0 < json.loads((tmp_path / "model.json").read_text())["config"]["steps"] < 6_000
 
 
@@ -176,7 +178,7 @@ def test_the_command_trains(tmp_path):
     code, output = run(*given, "--steps", "5000")
     assert code == 0, output
     assert f"model: {tmp_path}" in output
-    learner = load(tmp_path)(Scenario(hypotheses="dirichlet", channel="split").game)
+    learner = load(tmp_path)(Rules(hypotheses="dirichlet", channel="split").scenario().game)
     assert learner.model.parameters["b0"].shape == (8,)
     code, output = run(*given)
     assert code == 2

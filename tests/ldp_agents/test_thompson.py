@@ -9,7 +9,8 @@ from third_party import Coin
 import ldp_agents
 import ldp_gym
 from ldp_gym.engine.learners import begin_episodes
-from ldp_gym.engine.scenario import Scenario, first_generator
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.scenario import first_generator
 
 RULES = {
     "hypotheses": "dirichlet",
@@ -81,7 +82,7 @@ def test_it_draws_from_the_posterior_anew_in_every_round():
 
 
 def test_the_generators_share_no_number_with_their_episode():
-    learner = Coin(Scenario(**RULES).game)
+    learner = Coin(Rules(**RULES).scenario().game)
     begin_episodes(learner, [first_generator(12345)])
     episode, own = first_generator(12345).random(1000), learner.generators[0].random(1000)
     assert not set(episode) & set(own)

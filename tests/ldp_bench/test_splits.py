@@ -6,14 +6,13 @@ from helpers import totals
 
 from ldp_bench.splits import TESTS, TRAIN
 from ldp_gym.engine.rules import Rules
-from ldp_gym.engine.scenario import Scenario
 from ldp_gym.statistics import score_totals, unit_of_score
 
 
 @pytest.mark.parametrize("name", TESTS)
 def test_every_game_can_be_made(name):
     for title, rules in TESTS[name].items():
-        game = Scenario(**rules).game
+        game = Rules(**rules).scenario().game
         assert (game.horizon, game.channel.epsilon) == (rules["horizon"], rules["epsilon"]), title
 
 

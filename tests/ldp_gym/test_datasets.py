@@ -6,7 +6,6 @@ from helpers import totals
 
 from ldp_gym.datasets import write_dataset
 from ldp_gym.engine.rules import Rules
-from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs.box import NAMED_GAMES, bayes_gain
 
 minari = pytest.importorskip("minari")
@@ -57,5 +56,5 @@ def test_the_expert_is_bayes_up_to_the_bound_on_logits(tmp_path, monkeypatch):
         minari.load_dataset("ldp-gym/easy/expert-v0"), np.array(returns)
     )
     np.testing.assert_allclose(
-        scores, np.array(returns) / bayes_gain(Scenario(**easy), Rules.of(easy))
+        scores, np.array(returns) / bayes_gain(Rules(**easy).scenario(), Rules.of(easy))
     )

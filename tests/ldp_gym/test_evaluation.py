@@ -14,7 +14,7 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_gym import evaluate, statistics, theory
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Recording
 
 FULL = ("laplace-single", "split", "adaptive-groups")
@@ -162,7 +162,7 @@ def test_where_opt_is_infinite_nothing_is_found_and_the_regret_says_so():
 )
 @pytest.mark.parametrize("most_bytes", [10**5, 10**8])
 def test_learners_that_share_a_recording_play_as_on_their_own(rules, most_bytes):
-    recording = Recording(Scenario(horizon=60, **rules), most_bytes)
+    recording = Recording(Rules(horizon=60, **rules).scenario(), most_bytes)
     for learner in ("bayes", "thompson", "centred-exp3", "bayes"):
         shared = evaluate(learner, recording, episodes=40, seed=3)
         alone = evaluate(learner, {"horizon": 60, **rules}, episodes=40, seed=3)

@@ -21,7 +21,8 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
 from ldp_gym.core.seed_ranges import TRAINING
-from ldp_gym.engine.scenario import Scenario, first_generator
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.scenario import first_generator
 from ldp_gym.engine.tape import Episodes
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def draw_batch(settings: AmortizedSettings, rng: np.random.Generator) -> Batch:
 
 def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> Batch:
     """Simulate episodes of a game."""
-    scenario = Scenario(**rules)
+    scenario = Rules.of(rules).scenario()
     seeds = rng.integers(TRAINING.start, TRAINING.stop, size=episodes).tolist()
     starts = scenario.start_episodes([first_generator(seed) for seed in seeds])
     tape = Episodes(scenario, starts, show_contexts=False).play(scenario.horizon)

@@ -7,7 +7,7 @@ import ldp_agents
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.core.registry import is_builtin, refuse_addresses
 from ldp_gym.engine.learners import LEARNERS
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.hypotheses import Table
 
 
@@ -64,16 +64,16 @@ def make_rows():
 def test_hypotheses_and_contexts_by_their_address():
     """A table, a class that is made, and functions that make one."""
     for name in ("ROWS", "FAIR", "make_rows"):
-        scenario = Scenario(hypotheses=f"{__name__}:{name}")
+        scenario = Rules(hypotheses=f"{__name__}:{name}").scenario()
         np.testing.assert_allclose(scenario.hypotheses(np.zeros(1)), ROWS)
 
     def replay(name):
         logs = {"contexts": f"{__name__}:{name}", "labels": [1, 0]}
-        return Scenario(context_dim=2, truth="replay", truth_kwargs=logs)
+        return Rules(context_dim=2, truth="replay", truth_kwargs=logs).scenario()
 
     for name in ("ROWS", "make_rows"):
         options = {"contexts": f"{__name__}:{name}"}
-        cycle = Scenario(context_dim=2, nature="cycle", nature_kwargs=options, horizon=5)
+        cycle = Rules(context_dim=2, nature="cycle", nature_kwargs=options, horizon=5).scenario()
         np.testing.assert_array_equal(cycle.nature.pool, ROWS)
         assert replay(name).horizon == 2
     with pytest.raises(ValueError, match="cannot import contexts 'test_registry:NONE'"):

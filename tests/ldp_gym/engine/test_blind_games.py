@@ -8,7 +8,7 @@ from helpers import HARD
 
 import ldp_gym
 from ldp_gym.engine.blindness import warn_of_blind_pairs
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 
 
 @pytest.mark.parametrize("channel", ["split", "vote", "wheel"])
@@ -27,7 +27,7 @@ def test_one_context_that_tells_a_pair_apart_is_enough(shift):
     """Two tables, by the sign of the context: the same one twice, or one that hides another pair."""
     tables = np.stack([HARD, np.roll(HARD, shift, axis=0)])
     models = [lambda x, k=k: tables[(x[..., 0] > 0.0).astype(int), k] for k in range(8)]
-    scenario = Scenario(hypotheses=models, context_dim=1, channel="split", horizon=30)
+    scenario = Rules(hypotheses=models, context_dim=1, channel="split", horizon=30).scenario()
     if shift == 0:
         with pytest.warns(ldp_gym.BlindChannelWarning, match="0 and 1"):
             warn_of_blind_pairs(scenario)
@@ -40,13 +40,16 @@ def test_other_games_have_no_warning():
     redrawn = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True}
     redrawn["channel"] = "split"
     many = np.concatenate([HARD, np.full((57, 3), 1 / 3)])
-    seen = Scenario(hypotheses=HARD, channel="vote", horizon=30)
+    seen = Rules(hypotheses=HARD, channel="vote", horizon=30).scenario()
     with pytest.warns(ldp_gym.BlindChannelWarning):
         warn_of_blind_pairs(seen)
-    games = [Scenario(**redrawn, num_hypotheses=3), Scenario(hypotheses=many, channel="split")]
-    games += [Scenario(hypotheses=HARD, channel="split", horizon=5), seen]
+    games = [
+        Rules(**redrawn, num_hypotheses=3).scenario(),
+        Rules(hypotheses=many, channel="split").scenario(),
+    ]
+    games += [Rules(hypotheses=HARD, channel="split", horizon=5).scenario(), seen]
     others = ("half-space", "challenge", "randomized-response", "scheffe")
-    games += [Scenario(hypotheses=HARD, channel=name, horizon=30) for name in others]
+    games += [Rules(hypotheses=HARD, channel=name, horizon=30).scenario() for name in others]
     with warnings.catch_warnings(record=True) as caught:
         for game in games:
             warn_of_blind_pairs(game)

@@ -10,12 +10,12 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_gym.engine.learners import as_make_learner, build_learner, is_directory
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 
 
 def test_the_default_game_is_the_design_s():
     """Section 1 of the design: K = 8, M = 16, d = 4, laplace-single at eps = 1, T = 1000."""
-    scenario = Scenario()
+    scenario = Rules().scenario()
     f, channel = scenario.hypotheses, scenario.channel
     assert (f.num_hypotheses, f.num_labels, f.context_dim) == (8, 16, 4)
     assert type(channel) is ldp_gym.CHANNELS["laplace-single"]
@@ -41,7 +41,7 @@ def test_a_channel_s_own_promise_is_not_contradicted():
     made = ldp_gym.CHANNELS["split"](8, 8, 1000, epsilon=2.0)
     hadamard = {"hypotheses": "hadamard", "num_hypotheses": 8, "horizon": 1000}
     both = {"channel": made}, {"channel": "split", "epsilon": 2.0}
-    tables = [Scenario(**rules, **hadamard).hypotheses.table for rules in both]
+    tables = [Rules(**rules, **hadamard).scenario().hypotheses.table for rules in both]
     assert np.array_equal(*tables), "the class is made for the channel's epsilon"
 
 
@@ -78,7 +78,7 @@ def test_what_a_subclass_hands_on_comes_from_the_game():
 
 def test_blocks_fit_the_memory_that_is_given():
     """At least one round, at most the horizon, and otherwise the most that fit."""
-    scenario = Scenario(**small_rules(horizon=1000))
+    scenario = Rules(**small_rules(horizon=1000)).scenario()
     assert scenario.rounds_at_a_time(1, 10**9) == 1000
     assert scenario.rounds_at_a_time(10**6, 10) == 1
     rounds = scenario.rounds_at_a_time(5, 10_000)
@@ -87,18 +87,18 @@ def test_blocks_fit_the_memory_that_is_given():
 
 def test_a_truth_is_drawn_even_where_it_is_given():
     """So that episodes of different truths share all else."""
-    scenario = Scenario(**small_rules())
+    scenario = Rules(**small_rules()).scenario()
     starts = [
         scenario.start_episodes([np.random.default_rng(3)], truth)[0] for truth in (None, 0, 1)
     ]
-    starts += Scenario(**small_rules(truth=2)).start_episodes([np.random.default_rng(3)])
+    starts += Rules(**small_rules(truth=2)).scenario().start_episodes([np.random.default_rng(3)])
     assert [start.truth.item() for start in starts[1:]] == [0, 1, 2]
     assert len({start.generator.random() for start in starts}) == 1
 
 
 def test_every_truth_is_as_likely():
     """4,000 episodes: a chi-square test at error rate 1e-6."""
-    scenario = Scenario(**small_rules())
+    scenario = Rules(**small_rules()).scenario()
     starts = scenario.start_episodes([np.random.default_rng(seed) for seed in range(4000)])
     truths = [start.truth.item() for start in starts]
     assert stats.chisquare(np.bincount(truths, minlength=4)).pvalue > ALPHA
@@ -106,9 +106,9 @@ def test_every_truth_is_as_likely():
 
 def test_episodes_that_begin_together_are_those_that_begin_alone():
     """Not a bit of the sum of ten weights may differ. A truth that draws one row for all is refused."""
-    scenario = Scenario(
+    scenario = Rules(
         **small_rules(num_hypotheses=12, truth="mixture", truth_kwargs={"num_members": 10})
-    )
+    ).scenario()
     for seed, start in enumerate(
         scenario.start_episodes([np.random.default_rng(s) for s in range(50)])
     ):
@@ -120,13 +120,13 @@ def test_episodes_that_begin_together_are_those_that_begin_alone():
 
 
 def test_a_redrawn_class_is_the_episode_s_own():
-    scenario = Scenario(**small_rules(hypotheses="dirichlet", **REDRAWN))
+    scenario = Rules(**small_rules(hypotheses="dirichlet", **REDRAWN)).scenario()
     starts = scenario.start_episodes([np.random.default_rng(seed) for seed in (1, 1, 2)])
     tables = [start.hypotheses.table for start in starts]
     np.testing.assert_array_equal(tables[0], tables[1])
     assert not np.array_equal(tables[0], tables[2])
     assert scenario.game.hypotheses is None
-    plain = Scenario(**small_rules())
+    plain = Rules(**small_rules()).scenario()
     assert plain.start_episodes([np.random.default_rng(1)])[0].hypotheses is plain.hypotheses
 
 

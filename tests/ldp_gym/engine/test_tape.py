@@ -11,7 +11,7 @@ from scipy import stats
 import ldp_gym
 from ldp_gym.core.divergences import kl, tv
 from ldp_gym.engine.referee import Playback, Referee
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.tape import Episodes
 
 
@@ -123,7 +123,7 @@ def generators(*seeds):
 
 @pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "adaptive-groups"])
 def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
-    scenario = Scenario(**small_rules(channel, horizon=6, reveal=True, max_loss=0.5))
+    scenario = Rules(**small_rules(channel, horizon=6, reveal=True, max_loss=0.5)).scenario()
     tape = Episodes(scenario, scenario.start_episodes(generators(1, 2))).play(6)
     members = tape.members[:, 0]
     referee = Referee(scenario, 2)
@@ -154,7 +154,7 @@ def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
 
 
 def test_a_game_that_is_over_counts_no_more_rounds(actions):
-    referee = Referee(Scenario(**small_rules(horizon=4)), 2)
+    referee = Referee(Rules(**small_rules(horizon=4)).scenario(), 2)
     referee.begin(np.arange(2), generators(1, 2))
     for _ in range(2):
         referee.judge(actions[0, :2])
@@ -170,7 +170,7 @@ def test_a_game_that_is_over_counts_no_more_rounds(actions):
 
 
 def test_many_partial_resets_leave_no_episodes_behind():
-    scenario = Scenario(**small_rules(hypotheses="dirichlet"))
+    scenario = Rules(**small_rules(hypotheses="dirichlet")).scenario()
     player, rng, episodes = Playback(scenario, 4), np.random.default_rng(0), []
 
     def begin_in(games, seeds):

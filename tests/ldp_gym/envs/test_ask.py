@@ -136,7 +136,7 @@ def test_the_checkers_of_the_libraries_pass():
 @pytest.mark.parametrize(
     ("rules", "error", "message"),
     [
-        ({"channel": "split"}, TypeError, "takes no 'channel'.*agent is the channel.*LDPDist-v0"),
+        ({"channel": "split"}, TypeError, "LDPAsk-v0 takes no 'channel': leave it out"),
         ({"horizn": 3}, TypeError, "did you mean 'horizon'"),
         ({"hypotheses": "softmax-linear"}, ValueError, "without contexts.*'dirichlet'"),
     ],

@@ -11,6 +11,7 @@ from helpers import CHANNELS, assert_same_games, record, small_rules, totals
 import ldp_agents
 from ldp_gym.core.divergences import kl
 from ldp_gym.engine import referee
+from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs import box
 from ldp_gym.envs.box import NAMED_GAMES, estimate_bayes_gain
@@ -128,7 +129,7 @@ def test_the_score_is_the_return_over_that_of_bayes(monkeypatch):
     rules = small_rules("split", hypotheses="dirichlet", context_dim=1, epsilon=2.0)
     monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda *_: 7)
     monkeypatch.setattr(box, "_REFERENCE_SEED", 10)
-    gain = estimate_bayes_gain(Scenario(**rules))
+    gain = estimate_bayes_gain(Rules(**rules).scenario())
     uniform, bayes = (
         totals(learner, rules, 512, seed=10).mean() for learner in ("uniform", "bayes")
     )
@@ -161,7 +162,7 @@ def test_losses_are_capped_in_rewards_and_in_the_gain_of_bayes(monkeypatch):
                 assert reward == -min(info["kl"], 0.3)
                 totals[name][seed] += reward
     gains = totals["bayes"] - totals["uniform"]
-    assert estimate_bayes_gain(Scenario(**rules)) == pytest.approx(gains.mean(), rel=1e-9)
+    assert estimate_bayes_gain(Rules(**rules).scenario()) == pytest.approx(gains.mean(), rel=1e-9)
     boxed = gym.make("LDPDistBox-v0", **rules)
     boxed.reset(seed=3)
     np.testing.assert_allclose([boxed.step(np.zeros(4))[1] for _ in range(40)], 0.0, atol=1e-12)

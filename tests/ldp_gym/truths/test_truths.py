@@ -7,7 +7,7 @@ from helpers import ALPHA, infos_of, record, total_kl
 from scipy import stats
 
 import ldp_gym
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.hypotheses import SoftmaxLinear, Table
 from ldp_gym.testing import check_truth
 from ldp_gym.truths import NO_MEMBER, Truth, TruthView, as_truth
@@ -144,7 +144,7 @@ def test_labels_have_the_law_that_the_truth_s_formula_gives(name, law):
 
 def test_a_replay_plays_every_row_once_with_its_context_and_charges_the_log_loss():
     rules, shuffled = (rules_of(name, horizon=None) for name in ("replay", "shuffled replay"))
-    assert Scenario(**rules).horizon == ROWS
+    assert Rules(**rules).scenario().horizon == ROWS
     assert revealed("label", rules, ROWS) == LOGGED.tolist()
     orders = [revealed("label", shuffled, ROWS, seed) for seed in (3, 3, 4)]
     assert orders[0] == orders[1] != orders[2]
@@ -291,7 +291,7 @@ def test_bad_truths_and_logs_are_named(rules, message):
         TypeError if message.endswith(("an index, a name", "go with a named truth")) else ValueError
     )
     with pytest.raises(kind, match=message):
-        Scenario(**rules_of("drawn member", **rules))
+        Rules(**rules_of("drawn member", **rules)).scenario()
     for name in ("pair", "contaminated"):
         with pytest.raises(ValueError, match="another truth"):
             ldp_gym.evaluate("bayes", rules_of(name), episodes=1, truth="all")
@@ -316,9 +316,9 @@ def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
     with pytest.raises(
         ValueError, match=r'truth="replay".*nature="sequence".*nature="iid" asks for'
     ):
-        Scenario(**models)
+        Rules(**models).scenario()
     for nature in ({"nature": "iid"}, {"nature": "cycle", "nature_kwargs": {"contexts": CONTEXTS}}):
-        assert Scenario(**models, **nature).horizon == 1000
+        assert Rules(**models, **nature).scenario().horizon == 1000
     names = np.array(["ant", "bee", "cow"])[LOGGED % 3]
     logs = {"contexts": CONTEXTS, "labels": names}
     rules = {**models, "truth": "replay", "truth_kwargs": logs, "reveal": True}
@@ -326,7 +326,7 @@ def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
     with pytest.raises(
         ValueError, match="'dog' in row 0 is not among the classes: 'ant', 'bee', 'cow'"
     ):
-        Scenario(**{**rules, "truth_kwargs": {**logs, "labels": ["dog", *names[1:]]}})
+        Rules(**{**rules, "truth_kwargs": {**logs, "labels": ["dog", *names[1:]]}}).scenario()
     models |= {"truth": Model(1), "nature": "iid", "horizon": 300}
     result = ldp_gym.evaluate("bayes", models, episodes=4)
     np.testing.assert_allclose(result.comparator[:, 1], 0.0, atol=1e-12)

@@ -14,7 +14,7 @@ import ldp_agents
 from ldp_gym.core.divergences import kl
 from ldp_gym.engine import referee
 from ldp_gym.engine.referee import Referee
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import Rules
 from ldp_gym.envs.rendering import frames
 from ldp_gym.envs.rendering.history import FrameHistory
 
@@ -155,7 +155,7 @@ class Watched:
     """B games of a scenario, and who watches them."""
 
     def __init__(self, num_games, **rules):
-        self.scenario, self.num_games = Scenario(**rules), num_games
+        self.scenario, self.num_games = Rules(**rules).scenario(), num_games
         self.history = FrameHistory(self.scenario, num_games)
         self.referee = Referee(self.scenario, num_games, self.history)
         self.begin(range(num_games))
