@@ -29,7 +29,7 @@ types: .venv/.all
 	$(BIN)/mypy
 
 docs: .venv/.all  ## the site, in build/site; a warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
+	$(BIN)/python -m sphinx -q -W --keep-going docs build/site
 
 tables: .venv/.all  ## the generated blocks of README.md and docs/*.md, from docs/data and the registries
 	$(BIN)/python docs/tables.py

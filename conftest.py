@@ -12,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
-_MODULES = {"scikit-learn": "sklearn", "import-linter": "importlinter", "pygame-ce": "pygame"}
+_MODULES = {
+    "scikit-learn": "sklearn",
+    "import-linter": "importlinter",
+    "pygame-ce": "pygame",
+}
 """Packages whose module has another name, hyphens aside."""
 
-_COME_WITH = {"griffe": "mkdocstrings", "markupsafe": "jinja2", "nbformat": "nbclient"}
+_COME_WITH = {"docutils": "sphinx", "markupsafe": "jinja2", "nbformat": "nbclient"}
 """Modules of packages that no extra names, and the package that brings each."""
 
 

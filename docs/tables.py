@@ -136,7 +136,7 @@ def _names(kind: str, _: list[str]) -> list[str]:
         "learners": ldp_gym.LEARNERS,
     }[kind]
     names = [name for name in registry if registry[name].__module__.startswith("ldp_")]
-    return [", ".join(f"[`{name}`](reference/{kind}/{name}.md)" for name in names) + "."]
+    return [", ".join(f"[`{name}`](reference/{kind}.md#{name})" for name in names) + "."]
 
 
 def _arguments(env_id: str, _: list[str]) -> list[str]:
