@@ -6,7 +6,11 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 
 PYTEST := -m pytest -n 2 --dist loadscope -rs
 
-.PHONY: demo test pytest lint types layers docs tables perf scaling coverage audit learned baselines mutations lowest core clean
+# A room is a folder or a module of one of the three packages; its tests bear its name.
+PACKAGES := ldp_gym agents/ldp_agents benchmarks/ldp_bench
+ROOM_TESTS = $(wildcard $(PACKAGES:=/$(ROOM)) $(PACKAGES:=/$(ROOM).py) tests/*/$(ROOM) tests/*/test_$(ROOM).py)
+
+.PHONY: demo test pytest room coverage lint types layers docs tables perf mutations lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -17,6 +21,12 @@ test: .venv/.all  ## every check and every test; lists skipped tests with the re
 
 pytest: .venv/.all
 	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) --durations=10
+
+room: .venv/.all  ## the tests and doctests of one room: make room ROOM=channels
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(if $(ROOM_TESTS),$(ROOM_TESTS),$(error no room "$(ROOM)": name a folder or a module of a package, such as ROOM=channels))
+
+coverage: .venv/.all  ## the share of lines and branches that the tests run, per file
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered
 
 lint: .venv/.all
 	$(BIN)/ruff check .
@@ -37,9 +47,6 @@ tables: .venv/.all  ## the generated blocks of README.md and docs/*.md, from doc
 perf: .venv/.all  ## speed, as ratios against references measured in the same run
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/studies/perf.py
 
-scaling: .venv/.all  ## cost of a round as K and M grow, for every channel
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/studies/scaling.py
-
 .venv/.bench: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) -e ".[bench]"
@@ -48,18 +55,6 @@ scaling: .venv/.all  ## cost of a round as K and M grow, for every channel
 .venv/.all: .venv/.bench
 	$(PIP) -e ".[all]"
 	touch $@
-
-coverage: .venv/.all  ## coverage and length of 95% intervals on the risks of the package's games
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/studies/coverage.py
-
-audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/studies/adversarial_classes.py
-
-learned: .venv/.all  ## train amortized and print its table of docs/measured-learners.md; about an hour
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/studies/learned.py --out ldp-gym-results/learned
-
-baselines: .venv/.all  ## agents on the named games, for docs/train.md; about 12 minutes of one core
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/studies/baselines.py
 
 mutations: .venv/.all  ## change 120 lines of formulas, one at a time, and list those that no test notices
 	$(BIN)/python benchmarks/studies/mutations.py

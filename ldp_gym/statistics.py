@@ -14,7 +14,8 @@ studentized mean strays: it draws samples from the sample, and takes the quantil
   there: paired differences have outliers on both sides. So no quantile is less than Student's of the
   requested level, and the interval contains Student's.
 
-``make coverage`` measures the coverage. All samples of n values are resampled in the same way.
+``benchmarks/studies/interval_coverage.py`` measures the coverage. All samples of n values are
+resampled in the same way.
 
 **Verdicts.** The data show a claim when they exclude its opposite, and contradict it when they exclude the
 claim; often they do neither. A claim that its *control* does not break is vacuous: an upper bound that a

@@ -1,4 +1,4 @@
-"""Audit of every pure channel on classes built to break its promise: ``make audit``.
+"""Audit of every pure channel on classes built to break its promise.
 
 Sparse rows, one-hot rows, equal rows, tiny masses, labels that nobody allows, and rows just above a whole
 number of the paper's cells; M from 2 to 64, K from 2 to 16, T from 2 to 10^6, eps from 0.01 to 10.

@@ -1,4 +1,4 @@
-"""`make baselines`: agents on the four named games, by one protocol that anyone can follow.
+"""Agents on the four named games, by one protocol that anyone can follow.
 
 The protocol: an agent trains on seeds from 3,000,000 on, once for each training seed 0, 1, 2, ..., for as
 many rounds as it likes (the table states them). It is then scored once, by its mean action on the 128

@@ -1,4 +1,4 @@
-"""`make scaling`: what a round costs as K and M grow, for every channel; a figure and a table.
+"""Cost of a round as K and M grow, for every channel; a figure and a table.
 
 Bayes plays 16 episodes on constant Dirichlet tables, one thread, CPU time, medians of five runs in turns.
 The work of a round is K times M numbers, so the cost should grow no faster. Exit status 1 if it does.

@@ -1,7 +1,7 @@
 """Coverage and length of the 95% intervals, on the risks of the package's games.
 
-python benchmarks/studies/coverage.py --csv docs/data/coverage.csv     # about five minutes
-python benchmarks/studies/coverage.py --rare    # on a game whose disasters most samples do not show
+python benchmarks/studies/interval_coverage.py --csv docs/data/coverage.csv     # about five minutes
+python benchmarks/studies/interval_coverage.py --rare    # on a game whose disasters most samples do not show
 
 Each row is a population of episodes. Samples of n episodes are drawn from it, with replacement, so that the
 population's mean is what an interval has to cover. Next to our interval stands Student's on the same samples.
