@@ -10,7 +10,7 @@ PYTEST := -m pytest -n 2 --dist loadscope -rs
 PACKAGES := ldp_gym agents/ldp_agents benchmarks/ldp_bench
 ROOM_TESTS = $(wildcard $(PACKAGES:=/$(ROOM)) $(PACKAGES:=/$(ROOM).py) tests/*/$(ROOM) tests/*/test_$(ROOM).py)
 
-.PHONY: demo test pytest room coverage lint types layers docs tables perf mutations lowest core clean
+.PHONY: demo test pytest room coverage strict lint types layers docs tables perf mutations lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -27,6 +27,11 @@ room: .venv/.all  ## the tests and doctests of one room: make room ROOM=channels
 
 coverage: .venv/.all  ## the share of lines and branches that the tests run, per file
 	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered
+
+strict: .venv/.all  ## importing and the command without docstrings; the core's tests with every warning an error
+	OMP_NUM_THREADS=1 $(BIN)/python -OO -c "import ldp_gym, ldp_agents, ldp_bench.commands"
+	PYTHONOPTIMIZE=2 OMP_NUM_THREADS=1 $(BIN)/ldp-gym list
+	OMP_NUM_THREADS=1 $(BIN)/python -X dev -W error -m pytest -n 2 --dist loadscope tests/ldp_gym tests/ldp_agents
 
 lint: .venv/.all
 	$(BIN)/ruff check .
