@@ -100,7 +100,9 @@ def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
         "KL-risk at most": "exp3_bound half_space_kl_bound interactive_kl_bound",
         "averaged TV-risk at most": "exp3_bound half_space_tv_bound interactive_tv_bound",
         "rounds to .* TV-risk of 0.1": "sample_complexity half_space_sample_size interactive_sample_size",
-        "KL-risk at least, on some class": "lower_bound noninteractive_lower_bound interactive_lower_bound",
+        "KL-risk at least, on some class": (
+            "lower_bound noninteractive_kl_lower_bound interactive_kl_lower_bound"
+        ),
     }.items():
         middle = 0.1 if row.startswith("rounds") else 10_000
         expected = [getattr(theory, name)(16, middle, 1.0) for name in names.split()]

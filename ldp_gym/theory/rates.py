@@ -1,21 +1,21 @@
-"""Our bounds with explicit constants, in nats: upper bounds for particular channels, and lower bounds.
+"""Our upper bounds on risks, for particular channels and learners, with explicit constants. In nats.
 
-Every truth is a member, every user sends one eps-private message (delta = 0), and public coins are allowed;
-contexts may be chosen by anyone, even by someone who knows the truth, before the coins of their round.
-*Interactive* means that a channel may depend on earlier messages (sequentially interactive). docs/proofs.md
-has the proofs. ``num_hypotheses`` is K, ``horizon`` is T, and ``s = tanh(eps/2)``.
+The truth is a member of the class, and every user sends one message of a pure eps-private channel
+(delta = 0). Public coins are allowed; contexts are picked before the coins of their round.
+``docs/proofs.md`` has the proofs, and ``docs/theory.md`` says which contexts each theorem allows.
 
-An upper bound also takes:
+``num_hypotheses`` is K, ``horizon`` is T, ``s = tanh(eps/2)``, and logarithms are natural. Bounds take:
 
-- ``epsilon``: T numbers, if every user has their own, fixed before the label: ``T / s^2`` becomes
-  ``sum_t 1 / s_t^2``;
-- ``prior``: positive weights ``(K,)`` that the posterior starts from; the bound is that of the worst truth.
+- ``epsilon``: one number, or T numbers if every user has their own, fixed before the label: ``T / s^2``
+  becomes ``sum_t 1 / s_t^2``;
+- ``rank``: d, the largest dimension of the span of the differences ``f_k(x) - f_1(x)`` over the contexts x
+  (:func:`rank` computes it for tables). It is at most ``min(K, M) - 1``; ``K - 1`` when not given;
+- ``prior``: the weights ``(K,)`` that the posterior starts from; uniform when not given.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,230 @@ import numpy.typing as npt
 from ldp_gym.channels.accounting import MOST_ROUNDS
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.hypotheses.families import star_amplitude
+from ldp_gym.core.divergences import negentropy
+
+# -- Half-space, without interaction -------------------------------------------------------------------
+
+
+def half_space_kl_bound(
+    num_hypotheses: int,
+    horizon: int,
+    epsilon: npt.ArrayLike,
+    *,
+    rank: int | None = None,
+    prior: npt.ArrayLike | None = None,
+) -> float:
+    """``sqrt(pi d T H) / s``: KL-risk on ``half-space``, without interaction (Theorem 4).
+
+    H is the entropy of the prior, ``log K`` if it is uniform. This bounds the risk of Bayes with this prior,
+    *averaged* over truths drawn from it, for contexts that tell nothing of the truth beyond the transcript.
+    With ``log K`` it also bounds the risk of the minimax learner at *every* truth. For Bayes itself at every
+    truth see :func:`half_space_worst_kl_bound`. For exact Lewis weights: docs/proofs.md says what the
+    channel's few steps cost.
+
+    Example:
+        >>> round(half_space_kl_bound(16, 10_000, 1.0))
+        2473
+    """
+    dimension = _checked_rank(num_hypotheses, rank)
+    entropy = _entropy(num_hypotheses, prior)
+    noise = _root_noise(epsilon, _rounds(horizon))
+    return math.sqrt(math.pi * dimension * entropy) * noise
+
+
+def half_space_worst_kl_bound(
+    num_hypotheses: int,
+    horizon: int,
+    epsilon: npt.ArrayLike,
+    *,
+    rank: int | None = None,
+    prior: npt.ArrayLike | None = None,
+) -> float:
+    """``g(K) sqrt(pi d T log K / 4) / s``: KL-risk of Bayes on ``half-space`` at every truth.
+
+    Here ``g(K) = K log K / (K-1)`` (the corollary of Theorem 3). With a prior, K becomes one over its least
+    weight. Contexts may depend on the truth. For exact Lewis weights.
+    """
+    odds = _least_odds(num_hypotheses, prior)
+    squares = _half_space_squares(_checked_rank(num_hypotheses, rank), math.log(odds))
+    noise = _root_noise(epsilon, _rounds(horizon))
+    return _kl_per_tv(odds) * math.sqrt(squares) * noise
+
+
+def half_space_tv_bound(
+    num_hypotheses: int,
+    horizon: int,
+    epsilon: npt.ArrayLike,
+    *,
+    rank: int | None = None,
+    prior: npt.ArrayLike | None = None,
+    failure: float | None = None,
+) -> float:
+    """``sqrt(pi d log K / (4T)) / s``: averaged TV-risk of Bayes on ``half-space``, every truth (Theorem 3).
+
+    For one eps, T times its square bounds ``sum_t E TV_t^2``. With a prior, K becomes one over its least
+    weight. Contexts may depend on the truth. For exact Lewis weights.
+
+    Args:
+        num_hypotheses: K.
+        horizon: T.
+        epsilon: one level, or T levels.
+        rank: d; K - 1 when not given.
+        prior: positive weights ``(K,)``; uniform when not given.
+        failure: if given, the bound is not about expectations: at all T at once it is one on the averaged TV
+            of the episode itself, with probability at least 1 - failure, and ``log K`` becomes
+            ``2 log K + 4 log(1 / failure)`` (Ville's inequality).
+    """
+    rounds = _rounds(horizon)
+    surprise = math.log(_least_odds(num_hypotheses, prior))
+    if failure is not None:
+        surprise = 2.0 * surprise - 4.0 * math.log(validation.fraction("failure", failure))
+    squares = _half_space_squares(_checked_rank(num_hypotheses, rank), surprise)
+    return math.sqrt(squares) * _root_noise(epsilon, rounds) / rounds
+
+
+def half_space_sample_size(
+    num_hypotheses: int, alpha: float, epsilon: float, *, rank: int | None = None
+) -> int:
+    """``pi d log K / (2 alpha s)^2``, rounded up: rounds to an averaged TV-risk of alpha, by Theorem 3.
+
+    Example:
+        >>> half_space_sample_size(30_000, 0.1, 1.0)
+        113738375
+        >>> half_space_sample_size(30_000, 0.1, 1.0, rank=15)  # M = 16 labels
+        56872
+    """
+    surprise = math.log(_least_odds(num_hypotheses, None))
+    squares = _half_space_squares(_checked_rank(num_hypotheses, rank), surprise)
+    return _rounds_until(squares, alpha, epsilon)
+
+
+def _half_space_squares(rank: int, surprise: float) -> float:
+    """Bound on ``sum_t s_t^2 TV_t^2`` of Bayes, where its log-loss on messages is at most ``surprise``."""
+    return math.pi * rank * surprise / 4.0
+
+
+# -- Interactive channels ------------------------------------------------------------------------------
+
+
+def challenge_tv_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike) -> float:
+    """``sqrt(2 (K-1) / T) / s``: averaged TV-risk on ``challenge`` at every truth (Theorem 1).
+
+    Of the posterior at rate 1/2 on the channel with ``turns=0``. Contexts may depend on the truth. For one
+    eps, T times its square bounds ``sum_t E TV_t^2``.
+    """
+    rounds = _rounds(horizon)
+    squares = _challenge_squares(_size(num_hypotheses))
+    return math.sqrt(squares) * _root_noise(epsilon, rounds) / rounds
+
+
+def challenge_kl_bound(
+    num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike, *, question: str = "all"
+) -> float:
+    """``2 sqrt(pi (K-1) T) / s``: KL-risk on ``challenge`` at every truth (Theorem 2).
+
+    Of the posterior at rate 1/2 on the channel with ``turns=0``. With ``question="one"`` it is
+    ``g(K) sqrt(2 (K-1) T) / s``, ``g(K) = K log K / (K-1)`` (from Theorem 1), which is smaller up to K = 9.
+    Contexts may depend on the truth.
+    """
+    size = _size(num_hypotheses)
+    if validation.choice("question", question, ("one", "all")) == "all":
+        root_squares = math.sqrt(4.0 * math.pi * (size - 1))
+    else:
+        root_squares = _kl_per_tv(size) * math.sqrt(_challenge_squares(size))
+    return root_squares * _root_noise(epsilon, _rounds(horizon))
+
+
+def interactive_tv_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike) -> float:
+    """Smallest proved bound on the averaged TV-risk of some interactive scheme, at every truth.
+
+    The smaller of :func:`challenge_tv_bound`, and ``sqrt(K log K / (2T)) / s``, which is smaller up to
+    K = 50: Bayes, where a public coin draws a hypothesis, all equally likely, and the user says whether it
+    gives the label more probability than the prediction does.
+    """
+    rounds = _rounds(horizon)
+    squares = _interactive_squares(_size(num_hypotheses))
+    return math.sqrt(squares) * _root_noise(epsilon, rounds) / rounds
+
+
+def interactive_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
+    """``min(2 (K-1), K log K / 2) / (alpha s)^2``, rounded up: rounds to an averaged TV-risk of alpha.
+
+    The least T at which :func:`interactive_tv_bound` is at most alpha.
+    """
+    return _rounds_until(_interactive_squares(_size(num_hypotheses)), alpha, epsilon)
+
+
+def interactive_kl_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike) -> float:
+    """Smallest proved bound on the KL-risk of some explicit interactive scheme, at every truth.
+
+    ``min(2 sqrt(pi (K-1) T), g(K) sqrt(2 (K-1) T), g(K) sqrt(K log K T / 2)) / s``: Theorems 2 and 1
+    (:func:`challenge_kl_bound`), and the scheme of :func:`interactive_tv_bound`, the best up to K = 15.
+    """
+    size = _size(num_hypotheses)
+    by_ratio = _kl_per_tv(size) * math.sqrt(_interactive_squares(size))
+    by_theorem = math.sqrt(4.0 * math.pi * (size - 1))
+    return min(by_ratio, by_theorem) * _root_noise(epsilon, _rounds(horizon))
+
+
+def _challenge_squares(size: int) -> float:
+    """Bound on ``sum_t s_t^2 TV_t^2`` on ``challenge`` (Theorem 1)."""
+    return 2.0 * (size - 1)
+
+
+def _interactive_squares(size: int) -> float:
+    """Least bound on ``sum_t s_t^2 TV_t^2`` of an interactive scheme: Theorem 1, or a drawn hypothesis."""
+    drawn_uniformly = size * math.log(size) / 2.0
+    return min(_challenge_squares(size), drawn_uniformly)
+
+
+# -- What the bounds share -----------------------------------------------------------------------------
+
+
+def rank(candidates: npt.ArrayLike, *, tolerance: float = 1e-8) -> int:
+    """Largest dimension d of the span of the differences ``f_k(x) - f_1(x)``, over the tables.
+
+    In floats: the least d such that, in every table, some space of d dimensions has every ``f_k - f_1``
+    within ``tolerance`` of it, measured as a total variation (half the sum of absolute values). The space is
+    that of the first d singular vectors, and the distance is bounded by its Euclidean length.
+
+    Args:
+        candidates: tables ``(..., K, M)``.
+        tolerance: total variation that counts as none.
+
+    Example:
+        >>> rank([[0.5, 0.5, 0.0], [0.4, 0.5, 0.1], [0.3, 0.5, 0.2]])
+        1
+    """
+    tables = game_arrays.distributions(candidates, argument="candidates")
+    if tables.ndim < 2 or tables.shape[-2] < 2:
+        raise ValueError(f"candidates must have shape (..., K, M) with K >= 2, got {tables.shape}")
+    tolerance = validation.positive("tolerance", tolerance)
+    differences = tables[..., 1:, :] - tables[..., :1, :]
+    left, singular_values, _ = np.linalg.svd(differences, full_matrices=False)
+    squares = np.square(left * singular_values[..., None, :])  # (..., K - 1, dimensions)
+
+    # The squared distance from the first d vectors is the sum of the squares after them.
+    lengths = np.sqrt(np.cumsum(squares[..., ::-1], axis=-1)[..., ::-1])
+    total_variations = 0.5 * math.sqrt(tables.shape[-1]) * lengths
+    needed = (total_variations > tolerance).any(axis=-2)
+    return int(needed.sum(axis=-1).max())
 
 
 def _rounds(horizon: int) -> int:
     return validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
+
+
+def _size(num_hypotheses: int) -> int:
+    return validation.whole("num_hypotheses (K)", num_hypotheses, least=2, most=MOST_ROUNDS)
+
+
+def _checked_rank(num_hypotheses: int, rank: int | None) -> int:
+    """The rank d, ``K - 1`` when not given."""
+    largest = _size(num_hypotheses) - 1
+    if rank is None:
+        return largest
+    return validation.whole("rank (d)", rank, least=0, most=largest)
 
 
 def _signal(epsilon: object) -> float:
@@ -47,17 +266,24 @@ def _root_noise(epsilon: npt.ArrayLike, rounds: int) -> float:
     return math.hypot(*(1.0 / _signal(level) for level in levels))
 
 
-def _worst_odds(num_hypotheses: int, prior: npt.ArrayLike | None) -> tuple[float, float]:
-    """``sum_k sqrt(pi_k / pi_*)`` and ``1 / pi_*`` for the worst truth; both are K for the uniform prior."""
-    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2, most=MOST_ROUNDS)
+def _entropy(num_hypotheses: int, prior: npt.ArrayLike | None) -> float:
+    """Entropy of the prior."""
+    size = _size(num_hypotheses)
     if prior is None:
-        return float(size), float(size)
-    weights = game_arrays.row("prior", prior, size, place="hypothesis")
-    if not weights.min() > 0.0:
-        raise ValueError(
-            f"prior must be positive, got {weights.min()}: such a truth is never found"
-        )
-    return float(np.sqrt(weights / weights.min()).sum()), float(1.0 / weights.min())
+        return math.log(size)
+    return float(-negentropy(game_arrays.row("prior", prior, size, place="hypothesis")))
+
+
+def _least_odds(num_hypotheses: int, prior: npt.ArrayLike | None) -> float:
+    """One over the least weight of the prior, which must be positive."""
+    size = _size(num_hypotheses)
+    if prior is None:
+        return float(size)
+    weights: FloatArray = game_arrays.row("prior", prior, size, place="hypothesis")
+    least = float(weights.min())
+    if not least > 0.0:
+        raise ValueError(f"prior must be positive, got {least}: such a truth is never found")
+    return 1.0 / least
 
 
 def _kl_per_tv(ratio: float) -> float:
@@ -65,241 +291,12 @@ def _kl_per_tv(ratio: float) -> float:
     return ratio * math.log(ratio) / (ratio - 1.0)
 
 
-def _rounds_for(squares: float, alpha: float) -> int:
-    """Least T at which ``sqrt(squares / T) <= alpha``."""
+def _rounds_until(squares: float, alpha: float, epsilon: float) -> int:
+    """Least T with ``sqrt(squares / T) / s <= alpha``."""
     alpha = validation.positive("alpha", alpha)
-    if math.sqrt(squares) / alpha > math.sqrt(MOST_ROUNDS):
+    noise = squares / _signal(epsilon) ** 2
+    if math.sqrt(noise) / alpha > math.sqrt(MOST_ROUNDS):
         raise ValueError(
             f"alpha={alpha:g} takes more than {float(MOST_ROUNDS):g} rounds; raise alpha or eps"
         )
-    return max(1, math.ceil(squares / alpha**2))
-
-
-# -- Upper bounds: channels that read earlier messages -------------------------------------------------
-
-
-def interactive_tv_bound(
-    num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike, *, prior: npt.ArrayLike | None = None
-) -> float:
-    """``sqrt(2 (K-1) / T) / s``: averaged TV-risk of the posterior at rate 1/2 on ``challenge`` (Theorem 1).
-
-    For one eps, T times its square bounds ``sum_t E TV_t^2``. With a prior, K is ``sum_k sqrt(pi_k / pi_*)``.
-    """
-    rounds = _rounds(horizon)
-    squares = 2.0 * (_worst_odds(num_hypotheses, prior)[0] - 1.0)
-    return math.sqrt(squares) * _root_noise(epsilon, rounds) / rounds
-
-
-def interactive_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
-    """``2 (K-1) / (alpha s)^2``, rounded up: rounds to an averaged TV-risk of alpha, by Theorem 1."""
-    return _rounds_for(
-        2.0 * (_worst_odds(num_hypotheses, None)[0] - 1.0) / _signal(epsilon) ** 2, alpha
-    )
-
-
-def interactive_kl_bound(
-    num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike, *, prior: npt.ArrayLike | None = None
-) -> float:
-    """``min(2 sqrt(pi (K-1) T), g(K) sqrt(2 (K-1) T)) / s``: KL-risk of the posterior at rate 1/2.
-
-    The first is Theorem 2's (``challenge`` with ``question="all"``), the second follows from Theorem 1
-    (``question="one"``), with ``g(K) = K log K / (K-1)``, and is smaller up to K = 9. Under a uniform truth,
-    and contexts that know no more of it than the transcript does, Bayes' rule pays at most 1/sqrt(2) of it.
-    """
-    odds, _ = _worst_odds(num_hypotheses, prior)
-    factor = min(2.0 * math.sqrt(math.pi), math.sqrt(2.0) * _kl_per_tv(odds))
-    return factor * math.sqrt(odds - 1.0) * _root_noise(epsilon, _rounds(horizon))
-
-
-# -- Upper bounds: half-space, without interaction -----------------------------------------------------
-
-
-def half_space_tv_bound(
-    num_hypotheses: int,
-    horizon: int,
-    epsilon: npt.ArrayLike,
-    *,
-    prior: npt.ArrayLike | None = None,
-    failure: float | None = None,
-) -> float:
-    """``sqrt(pi (K-1) log K / (4T)) / s``: averaged TV-risk of Bayes on ``half-space``.
-
-    For one eps, T times its square bounds ``sum_t E TV_t^2``. A prior makes ``log K`` ``log(1/pi_*)``. With
-    ``failure``, the TV of an episode itself is within the bound, at all T at once, with probability
-    1 - failure: ``log K`` becomes ``2 log K + 4 log(1 / failure)``, by Ville's inequality. For exact Lewis
-    weights: docs/proofs.md says what the channel's few steps cost.
-    """
-    rounds = _rounds(horizon)
-    squares = _half_space_squares(num_hypotheses, prior, failure)
-    return math.sqrt(squares) * _root_noise(epsilon, rounds) / rounds
-
-
-def half_space_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
-    """``pi (K-1) log K / (4 alpha^2 s^2)``, rounded up: rounds to an averaged TV-risk of alpha."""
-    return _rounds_for(
-        _half_space_squares(num_hypotheses, None, None) / _signal(epsilon) ** 2, alpha
-    )
-
-
-def half_space_kl_bound(
-    num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike, *, prior: npt.ArrayLike | None = None
-) -> float:
-    """``g(K) sqrt(pi T (K-1) log K / 4) / s``: KL-risk of plain Bayes on ``half-space``, without smoothing.
-
-    ``g(K) = K log K / (K-1)``. With a prior, ``1/pi_*`` replaces K in g and in ``log K``.
-    """
-    root = math.sqrt(_half_space_squares(num_hypotheses, prior, None))
-    return (
-        _kl_per_tv(_worst_odds(num_hypotheses, prior)[1])
-        * root
-        * _root_noise(epsilon, _rounds(horizon))
-    )
-
-
-def _half_space_squares(
-    num_hypotheses: int, prior: npt.ArrayLike | None, failure: float | None
-) -> float:
-    """Bound on ``sum_t s_t^2 TV_t^2`` of Bayes on ``half-space``."""
-    surprise = math.log(_worst_odds(num_hypotheses, prior)[1])
-    if failure is not None:
-        surprise = 2.0 * surprise - 4.0 * math.log(validation.fraction("failure", failure))
-    return math.pi * (num_hypotheses - 1) * surprise / 4.0
-
-
-# -- Lower bounds --------------------------------------------------------------------------------------
-
-_STAR_DIVERGENCE = 0.75 * math.log(4.0 / 3.0)
-"""Jensen-Shannon divergence of a uniform U and ``U (1 + H)``, with H = +-1: 0.2158 nats."""
-
-_CROSSING = 1.5936242600400401
-"""Solution of ``x/2 = 1 - e^-x``: beyond it the inequality of Bretagnolle and Huber is sharper."""
-
-_SHARES = 1e-5, 1.0 - 1e-12
-"""Limits of u in the two shares, which rise with u: below the first, rounding would show."""
-
-_SUMMED = 64
-"""Number of rounds that are summed one by one; the rest is bounded from below by an integral."""
-
-
-def interactive_lower_bound(
-    num_hypotheses: int, horizon: int, epsilon: float, amplitude: float | None = None
-) -> float:
-    """KL-risk that no interactive channel and learner can beat on ``hadamard-star``, for some truth.
-
-    ``0.2158 a sum_{t<T} psi(t kappa / (K-1))``, where ``psi(x) = 1 - min(sqrt(x/2), sqrt(1 - e^-x))``,
-    ``kappa = (a (e^{eps/2} - 1))^2 phi(u)``, ``phi(u) = min(1, (-log(1-u) - u) / u^2)``, ``u = x / (1 + x)``
-    and ``x = a (e^eps - 1) / 2``; of the best amplitude a unless it is given. For large T
-    ``0.161 sqrt((K-1) T) / (e^{eps/2} - 1)``.
-    """
-
-    def bound(a: FloatArray, size: int, rounds: int) -> FloatArray:
-        kappa = _star_information(a, epsilon, _reverse_share)
-        return _STAR_DIVERGENCE * a * _sum_of_psi(kappa / (size - 1), rounds)
-
-    return _best_amplitude(bound, num_hypotheses, horizon, epsilon, "kl", amplitude)
-
-
-def noninteractive_lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """Lower bound on the KL-risk of channels that ignore earlier messages, for some class of K and truth.
-
-    The larger of :func:`interactive_lower_bound` and Fano's inequality for the K leaves of a star with
-    K + 1 hypotheses: ``(a/2) log 2 sum_{t<T} max(0, 1 - (t kappa / K + log 2) / log K)``,
-    ``kappa = (a (e^{eps/2} - 1))^2 ((1-u) log(1-u) + u) / u^2``, u as there.
-    """
-
-    def bound(a: FloatArray, size: int, rounds: int) -> FloatArray:
-        slope = _star_information(a, epsilon, _forward_share) / (size * math.log(size))
-        start = 1.0 - math.log(2.0) / math.log(size)
-        counted = np.minimum(
-            rounds, np.floor(start / np.maximum(slope, 1e-300)) + 1.0
-        )  # terms above 0
-        return 0.5 * math.log(2.0) * a * counted * (start - slope * (counted - 1.0) / 2.0)
-
-    interactive = interactive_lower_bound(num_hypotheses, horizon, epsilon)
-    return max(interactive, _best_amplitude(bound, num_hypotheses, horizon, epsilon, "kl"))
-
-
-def tv_lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """Averaged TV-risk that no interactive channel and learner can beat on ``hadamard-star``, for some truth.
-
-    With ``loss="tv"``: ``(a / (4T)) sum_{t<T} psi(t kappa / (K-1))``, ``kappa = a^2 sinh^2(eps/2) phi(a s)``
-    with psi and phi of :func:`interactive_lower_bound`, but phi not cut at 1. The best of many amplitudes a;
-    for large T ``(3/16) sqrt((K-1) / T) / sinh(eps/2)``.
-    """
-
-    def bound(a: FloatArray, size: int, rounds: int) -> FloatArray:
-        a = np.minimum(a, 1.0 - 1e-9)  # so that a s is below 1 in floats
-        kappa = np.square(a * math.sinh(epsilon / 2.0)) * _reverse_share(
-            a * math.tanh(epsilon / 2.0)
-        )
-        return a / 4.0 * _sum_of_psi(kappa / (size - 1), rounds) / rounds
-
-    return _best_amplitude(bound, num_hypotheses, horizon, epsilon, "tv")
-
-
-def _best_amplitude(
-    bound: Callable[[FloatArray, int, int], FloatArray],
-    num_hypotheses: int,
-    horizon: int,
-    epsilon: float,
-    loss: str,
-    amplitude: float | None = None,
-) -> float:
-    """The largest of a bound's values at many amplitudes, or that at a given one; each is a bound."""
-    rounds = _rounds(horizon)
-    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2, most=MOST_ROUNDS)
-    validation.squarable("epsilon", epsilon, most=300.0)
-    if amplitude is not None:
-        tried = np.array([validation.positive("amplitude (a)", amplitude, most=1.0)])
-    else:
-        near = star_amplitude(size, rounds, epsilon, loss) * np.geomspace(1.0 / 16.0, 16.0, 2001)
-        tried = np.append(np.minimum(near, 1.0), 1.0)
-    return float(bound(tried, size, rounds).max())
-
-
-def _star_information(
-    amplitudes: FloatArray, epsilon: float, share: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
-    """``kappa``: most that a message tells about the leaves of a star, summed over them."""
-    ratio = amplitudes * (math.expm1(epsilon) / 2.0)
-    return np.square(amplitudes * math.expm1(epsilon / 2.0)) * np.minimum(
-        1.0, share(ratio / (1.0 + ratio))
-    )
-
-
-def _reverse_share(u: FloatArray) -> FloatArray:
-    """``(-log(1-u) - u) / u^2``: the least c with ``x - log(1+x) <= c x^2`` for all ``x >= -u``."""
-    v = np.clip(u, *_SHARES)
-    return (-np.log1p(-v) - v) / np.square(v)
-
-
-def _forward_share(u: FloatArray) -> FloatArray:
-    """``((1-u) log(1-u) + u) / u^2``: the least c with ``(1+x) log(1+x) - x <= c x^2`` for ``x >= -u``."""
-    v = np.clip(u, *_SHARES)
-    return ((1.0 - v) * np.log1p(-v) + v) / np.square(v)
-
-
-def _sum_of_psi(rate: FloatArray, rounds: int) -> FloatArray:
-    """Lower bound on ``sum_{t<T} psi(rate t)``: as psi is convex, trapezia are above its integral."""
-    head = min(rounds, _SUMMED)
-    first: FloatArray = _psi(np.multiply.outer(np.arange(head), rate)).sum(axis=0)
-    rest = rounds * _mean_psi(rate * rounds) - head * _mean_psi(rate * head)
-    return first + rest + (_psi(rate * head) - _psi(rate * rounds)) / 2.0
-
-
-def _psi(x: FloatArray) -> FloatArray:
-    """``max(1 - sqrt(x/2), 1 - sqrt(1 - e^-x))``: least ``1 - TV`` of laws with a KL of x."""
-    return 1.0 - np.minimum(np.sqrt(x / 2.0), np.sqrt(-np.expm1(-x)))
-
-
-def _mean_psi(x: FloatArray) -> FloatArray:
-    """The mean of psi on [0, x]; ``2u - 2 log(1+u)`` with ``u = sqrt(1 - e^-x)`` is its second integral."""
-
-    def second(v: FloatArray) -> FloatArray:
-        u = np.sqrt(-np.expm1(-v))
-        return 2.0 * u - 2.0 * np.log1p(u)
-
-    start = np.minimum(x, _CROSSING)
-    mean = 1.0 - math.sqrt(2.0) / 3.0 * np.sqrt(start)
-    beyond = np.maximum(x, _CROSSING)
-    return np.where(x <= _CROSSING, mean, (start * mean + second(beyond) - second(start)) / beyond)
+    return max(1, math.ceil(noise / alpha**2))

@@ -358,11 +358,17 @@ class Rates(Suite):
                 red,
                 "--",
             ),
-            ("fixed channel, at least", theory.noninteractive_lower_bound, None, blue, ":"),
+            (
+                "fixed channel, at least",
+                theory.noninteractive_kl_lower_bound,
+                theory.noninteractive_tv_lower_bound,
+                blue,
+                ":",
+            ),
             (
                 "interactive, at least",
-                theory.interactive_lower_bound,
-                theory.tv_lower_bound,
+                theory.interactive_kl_lower_bound,
+                theory.interactive_tv_lower_bound,
                 red,
                 ":",
             ),
@@ -424,7 +430,7 @@ def _lower_bound(result: ExperimentResult) -> float:
     point = _point(result)
     if result.experiment.family == "hadamard":
         return theory.lower_bound(*point)
-    return theory.interactive_lower_bound(*point, theory.star_amplitude(*point))
+    return theory.interactive_kl_lower_bound(*point, theory.star_amplitude(*point))
 
 
 def _averaged_tv(result: ExperimentResult) -> FloatArray:
@@ -511,14 +517,14 @@ def _theorems(result: ExperimentResult) -> dict[str, float]:
     scheme, given = (e.learner, dict(e.options), e.channel), dict(e.rules.channel_kwargs or {})
     if scheme == ("bayes", {}, "half-space") and not given:
         squares = e.horizon * theory.half_space_tv_bound(*point) ** 2
-        return {"tv_squared": squares, "kl": theory.half_space_kl_bound(*point)}
+        return {"tv_squared": squares, "kl": theory.half_space_worst_kl_bound(*point)}
     if scheme != ("bayes", {"rate": 0.5}, "challenge"):
         return {}
-    squares = e.horizon * theory.interactive_tv_bound(*point) ** 2
+    squares = e.horizon * theory.challenge_tv_bound(*point) ** 2
     if "turns" not in given:  # the default guard
         return {"tv_squared": squares / 0.25}
-    every_one = given.get("question") == "all"
-    by_theorem = {} if every_one else {"tv_squared": squares}
-    if every_one == (point[0] > 9):  # the risk's bound is Theorem 1's up to K = 9, then Theorem 2's
-        by_theorem["kl"] = theory.interactive_kl_bound(*point)
+    question = given.get("question", "one")
+    by_theorem = {"kl": theory.challenge_kl_bound(*point, question=question)}
+    if question == "one":
+        by_theorem["tv_squared"] = squares
     return by_theorem
