@@ -1,4 +1,4 @@
-"""Checks of a game's arrays: distributions, candidates, posteriors, predictions, labels, contexts."""
+"""Checks of arrays: distributions, candidates, posteriors, predictions, labels, contexts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.core.arrays import FloatArray, IntArray, least, row_sums
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, least, row_sums
 from ldp_gym.core.validation import describe, numbers
 
 _Name = str | Callable[[list[int]], str]
@@ -19,8 +19,14 @@ ROW_TOLERANCE = 1e-5
 PREDICTION_TOLERANCE = 1e-4
 """Largest distance by which the sum of a prediction may miss 1, before it is renormalised."""
 
-_LARGEST_CONTEXT, _SUM_ROUNDING = 1e100, 1e-12
-"""Largest coordinate of a context, lest classes overflow; error of a sum that counts as rounding."""
+HALF_TOLERANCE = 2.0 * float(np.finfo(np.float16).eps)
+"""Largest distance by which the sum of a prediction in half precision may miss 1."""
+
+_LARGEST_CONTEXT = 1e100
+"""Largest coordinate of a context, so that classes do not overflow."""
+
+_SUM_ROUNDING = 1e-12
+"""Distance of a sum from 1 that counts as rounding."""
 
 
 def distributions(
@@ -29,22 +35,34 @@ def distributions(
     argument: str = "probabilities",
     place: str = "label",
 ) -> FloatArray:
-    """``values`` as distributions ``(..., M)``, normalised to the last bit.
+    """Check and normalise distributions ``(..., M)``.
 
-    In errors ``argument`` names the array, ``name`` a row by its last index or all, ``place`` its entries.
+    Args:
+        values: nonnegative numbers that sum to one, up to :data:`ROW_TOLERANCE`.
+        name: name of a row in errors, to which its last index is added, or a function that names a
+            row by its indices.
+        argument: name of the whole array in errors.
+        place: name of an entry of a row in errors.
+
+    Example:
+        >>> distributions([[0.5, 0.5], [0.9, 0.1]]).tolist()
+        [[0.5, 0.5], [0.9, 0.1]]
+        >>> distributions([0.5, 0.6], "truth")
+        Traceback (most recent call last):
+        ...
+        ValueError: the truth sums to 1.1, off one by +0.1 (allowed: 1e-05); probabilities are ...
     """
     table, total = _rows(values, argument, name, place)
     normalised: FloatArray = table / total[..., None]
-    normalised[normalised < np.finfo(np.float64).tiny] = (
-        0.0  # too small for its reciprocal to be a float
-    )
+    reciprocal_overflows = normalised < np.finfo(np.float64).tiny
+    normalised[reciprocal_overflows] = 0.0
     return normalised
 
 
 def checked_table(
     values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis"
 ) -> FloatArray:
-    """Table ``(K, M)`` of distributions, normalised to the last bit."""
+    """Check and normalise a table of distributions ``(K, M)``."""
     rows = distributions(values, name, argument)
     if rows.ndim != 2:
         raise ValueError(f"a {argument} has shape (K, M), got {rows.shape}")
@@ -52,13 +70,14 @@ def checked_table(
 
 
 def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> FloatArray:
-    """``values`` as one distribution of the given length, read-only."""
-    found = numbers(name, values)
-    if found.shape != (length,):
+    """Check and normalise one distribution ``(length,)``; the result is read-only."""
+    probabilities = numbers(name, values)
+    if probabilities.shape != (length,):
         raise ValueError(
-            f"{name} must be {length} probabilities that sum to one, got shape {found.shape}"
+            f"{name} must be {length} probabilities that sum to one, got shape "
+            f"{probabilities.shape}"
         )
-    normalised: FloatArray = distributions(found, name, place=place)
+    normalised: FloatArray = distributions(probabilities, name, place=place)
     normalised.flags.writeable = False
     return normalised
 
@@ -66,17 +85,24 @@ def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> 
 def _rows(
     values: npt.ArrayLike, argument: str, name: _Name, place: str = "label"
 ) -> tuple[FloatArray, FloatArray]:
-    """Distributions ``(..., M)`` as they are, and their sums ``(...)``."""
+    """Check distributions ``(..., M)``, and return them unchanged with their sums ``(...)``."""
     rows = numbers(argument, values)
     if rows.ndim == 0 or rows.size == 0:
         raise ValueError(f"{argument} must have at least one {place}, got shape {rows.shape}")
+
+    def name_row(indices: list[int]) -> str:
+        if callable(name):
+            return name(indices)
+        if indices:
+            return f"{name} {indices[-1]}"
+        return f"the {name}"
+
     advice = "probabilities are nonnegative and sum to one"
-    before = name if callable(name) else lambda row: f"{name} {row[-1]}" if row else f"the {name}"
-    return rows, row_totals(rows, ROW_TOLERANCE, before, advice, place)
+    return rows, row_totals(rows, ROW_TOLERANCE, name_row, advice, place)
 
 
 def labels(values: object, num_labels: int) -> IntArray:
-    """Users' labels ``(...)`` as indices ``0..M-1``."""
+    """Check users' labels ``(...)``, which are indices ``0..M-1``."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         raise TypeError(
@@ -89,24 +115,28 @@ def labels(values: object, num_labels: int) -> IntArray:
 
 
 def checked_contexts(name: str, values: Any, context_dim: int) -> FloatArray:
-    """``values`` as finite contexts ``(n, d)``, read-only; a list of numbers where d is 1."""
-    found = np.array(numbers(name, values, booleans=True))
-    if found.ndim == 1 and context_dim == 1:
-        found = found[:, None]
-    if found.ndim != 2 or found.shape[1] != context_dim or not len(found):
-        raise ValueError(f"{name} must have shape (n, d) with d = {context_dim}, got {found.shape}")
-    wrong = ~(np.abs(found) <= _LARGEST_CONTEXT)
-    if wrong.any():
-        place = int(np.argwhere(wrong)[0, 0])
+    """Check contexts ``(n, d)``, or ``(n,)`` if d is 1; returns a read-only copy ``(n, d)``."""
+    contexts = np.array(numbers(name, values, booleans=True))
+    if contexts.ndim == 1 and context_dim == 1:
+        contexts = contexts[:, None]
+    if contexts.ndim != 2 or contexts.shape[1] != context_dim or not len(contexts):
         raise ValueError(
-            f"{name} must be finite and within {_LARGEST_CONTEXT:g}, got {found[wrong][0]} in row {place}"
+            f"{name} must have shape (n, d) with d = {context_dim}, got {contexts.shape}"
         )
-    found.flags.writeable = False
-    return found
+
+    wrong = ~(np.abs(contexts) <= _LARGEST_CONTEXT)  # NaN too
+    if wrong.any():
+        first_row = int(np.argwhere(wrong)[0, 0])
+        raise ValueError(
+            f"{name} must be finite and within {_LARGEST_CONTEXT:g}, got {contexts[wrong][0]} in "
+            f"row {first_row}"
+        )
+    contexts.flags.writeable = False
+    return contexts
 
 
 def candidates(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> FloatArray:
-    """Candidates ``(..., K, M)``, checked and left as they are."""
+    """Check candidates ``(..., K, M)``, and return them unchanged."""
     rows, _ = _rows(values, "candidates", "hypothesis")
     if rows.shape[-2:] != (num_hypotheses, num_labels):
         raise ValueError(
@@ -116,15 +146,16 @@ def candidates(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> F
 
 
 def one_context(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> FloatArray:
-    """Candidates ``(K, M)`` at one context, normalised to the last bit."""
-    rows, expected = distributions(values, argument="candidates"), (num_hypotheses, num_labels)
+    """Check and normalise the candidates ``(K, M)`` at one context."""
+    rows = distributions(values, argument="candidates")
+    expected = (num_hypotheses, num_labels)
     if rows.shape != expected:
         raise ValueError(f"expected one context, candidates of shape {expected}; got {rows.shape}")
     return rows
 
 
 def posteriors(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
-    """Posterior ``(..., K)``, checked and left as it is."""
+    """Check posteriors ``(..., K)``, and return them unchanged."""
     weights, _ = _rows(values, "posterior", "posterior", "hypothesis")
     if weights.shape[-1] != num_hypotheses:
         raise ValueError(
@@ -134,7 +165,7 @@ def posteriors(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
 
 
 def one_posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
-    """Posterior ``(K,)``, checked and left as it is."""
+    """Check one posterior ``(K,)``, and return it unchanged."""
     weights = posteriors(values, num_hypotheses)
     if weights.ndim != 1:
         raise ValueError(
@@ -143,13 +174,57 @@ def one_posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
     return weights
 
 
+def returned_floats(
+    source: object, what: str, values: npt.ArrayLike, shape: tuple[int, ...]
+) -> FloatArray:
+    """Copy the numbers that user code returned, as floats of the given shape.
+
+    They are converted or refused by :func:`ldp_gym.core.validation.numbers`. The copy is not
+    changed when the code writes to its array again.
+
+    Args:
+        source: the object whose code returned them, for errors.
+        what: name of the numbers, for errors.
+        values: the numbers.
+        shape: the shape that they must have.
+    """
+    try:
+        array = numbers(what, values)
+    except ValueError as error:
+        raise ValueError(f"{source!r} must give {what} as an array of floats: {error}") from error
+    if array.shape != shape:
+        raise ValueError(
+            f"{source!r} must give {what} as an array of floats, of shape {shape}, got {array.shape}"
+        )
+    return array.copy()
+
+
+def prediction_floats(name: str, values: npt.ArrayLike) -> FloatArray:
+    """Convert predictions ``(..., M)`` to floats; rows in half precision are renormalised.
+
+    Half precision keeps three digits, so a sum may miss 1 by :data:`HALF_TOLERANCE` there. A row
+    that misses it by more is left unchanged, for :func:`predictions` to refuse.
+
+    Example:
+        >>> prediction_floats("an action", np.array([0.25, 0.7505], dtype=np.float16)).sum().item()
+        1.0
+    """
+    floats = numbers(name, values)
+    in_half_precision = str(getattr(values, "dtype", "")).endswith("float16")
+    if not in_half_precision or floats.ndim == 0:
+        return floats
+    totals = floats.sum(axis=-1, keepdims=True)
+    rounded = np.abs(totals - 1.0) <= HALF_TOLERANCE
+    return np.where(rounded, floats / totals, floats)
+
+
 def predictions(
     values: FloatArray,
     name_row: Callable[[list[int]], str],
     advice: str,
     tolerance: float = PREDICTION_TOLERANCE,
 ) -> FloatArray:
-    """Predictions ``(..., M)``, checked by :func:`row_totals` and renormalised."""
+    """Check predictions ``(..., M)``, and renormalise them if their sums differ from 1."""
     total = row_totals(values, tolerance, name_row, advice)
     if _off_one(total) < _SUM_ROUNDING:
         return values
@@ -163,28 +238,54 @@ def row_totals(
     advice: str,
     place: str = "label",
 ) -> FloatArray:
-    """Sums of the rows ``(..., M)``, which must be nonnegative and sum to one, up to the tolerance.
+    """Return the sums ``(...)`` of rows ``(..., M)`` that must be nonnegative and sum to one.
 
-    An error names the first wrong row by its index, a ``place`` in it, what is wrong, and the advice.
+    Args:
+        table: the rows, ``(..., M)``.
+        tolerance: largest distance between a sum and 1.
+        name_row: name in errors of the row with the given indices.
+        advice: last part of an error, which says what to do.
+        place: name of an entry of a row in errors.
+
+    Raises:
+        ValueError: for the first row with a NaN, a negative entry or a wrong sum.
     """
     total = row_sums(table)
-    # NaN fails these comparisons too; the culprit is looked for only after a failure.
+    # NaN fails these comparisons too. The wrong row is looked for only after a failure.
     if least(table) >= 0.0 and _off_one(total) <= tolerance:
         return total
-    for wrong, what in ((np.isnan(table), "NaN"), (table < 0.0, "negative")):
-        if wrong.any():
-            *row, at = (int(i) for i in np.argwhere(wrong)[0])
-            value = table[(*row, at)]
-            raise ValueError(
-                f"{name_row(row)} has a {what} probability at {place} {at}: {value}; {advice}"
-            )
-    row = [int(i) for i in np.argwhere(~(np.abs(total - 1.0) <= tolerance))[0]]
-    off = float(total[tuple(row)])
+    _refuse_entries(np.isnan(table), "NaN", table, name_row, advice, place)
+    _refuse_entries(table < 0.0, "negative", table, name_row, advice, place)
+
+    wrong_sum = ~(np.abs(total - 1.0) <= tolerance)
+    row = [int(i) for i in np.argwhere(wrong_sum)[0]]
+    value = float(total[tuple(row)])
     raise ValueError(
-        f"{name_row(row)} sums to {off:.9g}, off one by {off - 1.0:+.3g} (allowed: {tolerance:g}); {advice}"
+        f"{name_row(row)} sums to {value:.9g}, off one by {value - 1.0:+.3g} "
+        f"(allowed: {tolerance:g}); {advice}"
+    )
+
+
+def _refuse_entries(
+    wrong: BoolArray,
+    what: str,
+    table: FloatArray,
+    name_row: Callable[[list[int]], str],
+    advice: str,
+    place: str,
+) -> None:
+    """Raise a ValueError that names the first wrong entry of rows ``(..., M)``, if there is one."""
+    if not wrong.any():
+        return
+    *row, column = (int(i) for i in np.argwhere(wrong)[0])
+    value = table[(*row, column)]
+    raise ValueError(
+        f"{name_row(row)} has a {what} probability at {place} {column}: {value}; {advice}"
     )
 
 
 def _off_one(total: FloatArray) -> float:
-    """Largest distance between 1 and any of the sums ``(...)``; NaN if one is NaN."""
-    return float(np.abs(total - 1.0).max()) if total.ndim else abs(float(total) - 1.0)
+    """Return the largest distance between 1 and any of the sums ``(...)``; NaN if one is NaN."""
+    if total.ndim == 0:
+        return abs(float(total) - 1.0)
+    return float(np.abs(total - 1.0).max())

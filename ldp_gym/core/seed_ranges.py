@@ -1,6 +1,7 @@
 """Seeds of episodes by purpose, so that no agent is scored on an episode that it was trained on.
 
-Episode i of a run has the seed ``seed + i``. Three ranges have a purpose; ``evaluate`` takes any seed.
+Episode i of a run has the seed ``seed + i``. Three ranges have a purpose; ``evaluate`` takes any
+seed.
 """
 
 from __future__ import annotations
@@ -18,10 +19,17 @@ TRAINING = range(VALIDATION.stop, 2**62)
 
 
 def untrained_seed(seed: int, episodes: int) -> int:
-    """The seed of the first of ``episodes`` that score an agent, checked to be below those for training."""
-    last = validation.seed("seed", seed) + validation.whole("episodes", episodes, least=1) - 1
+    """Check that no episode that scores an agent has a seed for training; returns the first seed.
+
+    Example:
+        >>> untrained_seed(7, episodes=100)
+        7
+    """
+    first = validation.seed("seed", seed)
+    last = first + validation.whole("episodes", episodes, least=1) - 1
     if last >= TRAINING.start:
         raise ValueError(
-            f"seeds from {TRAINING.start:,} on are for training, got {last:,} for the last episode of a score"
+            f"seeds from {TRAINING.start:,} on are for training, got {last:,} for the last episode of "
+            f"a score"
         )
     return seed
