@@ -491,7 +491,7 @@ class Recording:
 def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArray:
     """The learner's predictions ``(B, n, M)``, checked as the environment would check them."""
     played = play_block(learner, tape.candidates, tape.messages, tape.log_likelihoods)
-    predictions = validation.numbers("what play() returns", played)
+    predictions = game_arrays.prediction_floats("what play() returns", played)
     shape = (*tape.labels.shape, tape.candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(

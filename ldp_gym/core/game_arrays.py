@@ -194,7 +194,8 @@ def returned_floats(
         raise ValueError(f"{source!r} must give {what} as an array of floats: {error}") from error
     if array.shape != shape:
         raise ValueError(
-            f"{source!r} must give {what} as an array of floats, of shape {shape}, got {array.shape}"
+            f"{source!r} must give {what} as an array of floats, of shape {shape}, got "
+            f"{array.shape}"
         )
     return array.copy()
 
@@ -210,8 +211,10 @@ def prediction_floats(name: str, values: npt.ArrayLike) -> FloatArray:
         1.0
     """
     floats = numbers(name, values)
+    if floats is values or floats.ndim == 0:
+        return floats
     in_half_precision = str(getattr(values, "dtype", "")).endswith("float16")
-    if not in_half_precision or floats.ndim == 0:
+    if not in_half_precision:
         return floats
     totals = floats.sum(axis=-1, keepdims=True)
     rounded = np.abs(totals - 1.0) <= HALF_TOLERANCE
@@ -222,10 +225,9 @@ def predictions(
     values: FloatArray,
     name_row: Callable[[list[int]], str],
     advice: str,
-    tolerance: float = PREDICTION_TOLERANCE,
 ) -> FloatArray:
     """Check predictions ``(..., M)``, and renormalise them if their sums differ from 1."""
-    total = row_totals(values, tolerance, name_row, advice)
+    total = row_totals(values, PREDICTION_TOLERANCE, name_row, advice)
     if _off_one(total) < _SUM_ROUNDING:
         return values
     return np.divide(values, total[..., None])

@@ -29,7 +29,7 @@ def untrained_seed(seed: int, episodes: int) -> int:
     last = first + validation.whole("episodes", episodes, least=1) - 1
     if last >= TRAINING.start:
         raise ValueError(
-            f"seeds from {TRAINING.start:,} on are for training, got {last:,} for the last episode of "
-            f"a score"
+            f"seeds from {TRAINING.start:,} on are for training, got {last:,} for the last "
+            f"episode of a score"
         )
     return seed

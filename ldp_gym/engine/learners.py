@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from ldp_gym.core import validation
+from ldp_gym.core import game_arrays
 from ldp_gym.core.arrays import FloatArray, Messages, at_round
 from ldp_gym.core.registry import Registry
 from ldp_gym.core.validation import describe
@@ -194,7 +194,7 @@ def play_stepwise(
 
 def predict_checked(learner: LearnerProtocol, candidates: FloatArray, games: int) -> FloatArray:
     """Copy of a learner's predictions ``(games, M)``: a learner may use one buffer for all rounds."""
-    given = validation.numbers("what predict() returns", learner.predict(candidates))
+    given = game_arrays.prediction_floats("what predict() returns", learner.predict(candidates))
     predictions, shape = given.copy(), (games, candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(

@@ -21,9 +21,6 @@ _ADVICE = (
     'any agent\'s output into one, as the id "LDPDistBox-v0" does for RL libraries'
 )
 
-_HALF_TOLERANCE = 2.0 * float(np.finfo(np.float16).eps)
-"""Tolerance for the sum of half-precision numbers: a softmax in them is off by up to 1.5 eps."""
-
 
 class Simplex(spaces.Box):
     """A Box whose points sum to one along the last axis.
@@ -75,13 +72,10 @@ class Simplex(spaces.Box):
         Raises:
             ValueError: saying what is wrong with it, by how much, and what to do instead.
         """
-        point = validation.numbers("an action", action)
+        point = game_arrays.prediction_floats("an action", action)
         if point.shape != self.shape:
             raise ValueError(f"an action has shape {self.shape}, got {point.shape}; {_ADVICE}")
-        tolerance = game_arrays.PREDICTION_TOLERANCE
-        if point is not action and getattr(action, "dtype", None) == np.float16:
-            tolerance = _HALF_TOLERANCE
-        return game_arrays.predictions(point, _name_action, _ADVICE, tolerance)
+        return game_arrays.predictions(point, _name_action, _ADVICE)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simplex) and self.shape == other.shape
