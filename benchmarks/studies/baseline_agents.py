@@ -87,9 +87,6 @@ SETTINGS = {"gamma": 0.0, "n_steps": 64, "batch_size": 1024, "n_epochs": 5, "lea
 
 def learn(model: Any, rounds: int, seed: int, wrapper: Any = None) -> Iterator[Trained]:
     """Train a model of stable-baselines3, and yield it at each point."""
-    model.get_env().seed(
-        10**7 * (seed + 1)
-    )  # SB3 gave game i the seed + i, which other runs have too
     for i in range(POINTS):
         model.learn(rounds // POINTS, reset_num_timesteps=i == 0)
         yield Trained(model.num_timesteps, model, wrapper)

@@ -86,12 +86,15 @@ def run(name: str, agent: Agent, game: str, seed: int) -> pd.DataFrame:
     env_id, points, seconds, start = f"LDPDistBox-{game}-v0", [], 0.0, time.process_time()
     for rounds, policy, wrapper in agent(env_id, seed):
         seconds += time.process_time() - start
-        on_the_way = score_policy(policy, env_id, wrapper, episodes=32, seed=VALIDATION.start)
+        on_the_way = float(
+            score_policy(policy, env_id, wrapper, episodes=32, seed=VALIDATION.start)
+        )
         points.append((name, game, seed, rounds, round(seconds, 1), round(on_the_way, 4)))
         start = time.process_time()
     if not points:
         raise ValueError(f"{name} must yield its trained policy, and yielded nothing in {env_id}")
-    score, again = (score_policy(policy, env_id, wrapper, episodes=128) for _ in range(2))
+    score = float(score_policy(policy, env_id, wrapper, episodes=128))
+    again = float(score_policy(policy, env_id, wrapper, episodes=128))
     if score != again:
         raise ValueError(
             f"{name} scores {score} and then {again} on the same episodes: a policy must keep all that it "

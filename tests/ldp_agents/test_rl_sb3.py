@@ -15,12 +15,13 @@ import ldp_agents
 import ldp_gym
 from ldp_agents.rl import SB3VecEnv, ScoreEvalCallback, load, make_sb3_env, save, score_policy
 from ldp_agents.rl.policies import PolicyLearner
-from ldp_agents.rl.ppo import PPOSettings
 from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.core.seed_ranges import TRAINING
+from ldp_gym.engine.learners import play_stepwise, plays_blocks
 from ldp_gym.engine.rules import Rules
-from ldp_gym.envs.ask import LDPAskVectorEnv
+from ldp_gym.envs.ask import greedy_contrast
+from ldp_gym.statistics import score_estimate
 from ldp_gym.testing import check_learner
 
 SHORT = {"n_steps": 32, "batch_size": 32, "n_epochs": 1, "gamma": 0.0, "device": "cpu", "seed": 0}
@@ -116,68 +117,172 @@ class First(Stepwise):
         return np.einsum("k,...km->...m", softmax([20.0, 0.0, 0.0, 0.0]), candidates)
 
 
-def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
-    rules = small_rules("split", truth=1, epsilon=8.0)
-    assert score_policy(Fixed(0.0), episodes=64, **rules) == pytest.approx(0.0, abs=1e-6)
-    uniform, bayes, ours = (
-        totals(name, rules, 64, seed=3).mean() for name in ("uniform", "bayes", First)
+TELLING = small_rules("split", truth=1, epsilon=8.0)
+"""A game in which Bayes gains much in a few episodes."""
+
+
+def test_the_uniform_mixture_scores_0():
+    score = score_policy(Fixed(0.0), episodes=64, **TELLING)
+    assert float(score) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_score_is_relative_to_uniform_and_bayes_on_the_same_episodes():
+    uniform = totals("uniform", TELLING, 64, seed=3).mean()
+    bayes = totals("bayes", TELLING, 64, seed=3).mean()
+    ours = totals(First, TELLING, 64, seed=3).mean()
+    score = score_policy(Fixed(20.0), episodes=64, seed=3, **TELLING)
+    assert float(score) == pytest.approx((uniform - ours) / (uniform - bayes), rel=1e-4)
+
+
+def test_a_score_has_the_totals_of_its_episodes_and_their_interval():
+    score = score_policy(Fixed(20.0), episodes=64, seed=3, **TELLING)
+    np.testing.assert_allclose(score.totals, totals(First, TELLING, 64, seed=3), rtol=1e-4)
+    assert score.low < float(score) < score.high
+    estimate = score_estimate(
+        totals("uniform", TELLING, 64, seed=3), score.totals, totals("bayes", TELLING, 64, seed=3)
     )
-    expected = (uniform - ours) / (uniform - bayes)
-    assert score_policy(Fixed(20.0), episodes=64, seed=3, **rules) == pytest.approx(
-        expected, rel=1e-4
-    )
-    ours, same = (score_policy(Fixed(20.0), **seed, **rules) for seed in ({}, {"seed": 500_000}))
-    assert ours == same, "far from the seeds that people train with"
-    with pytest.raises(
-        ValueError, match="no score: 2 episodes do not show that Bayes beats the uniform"
-    ):
-        score_policy(
-            Fixed(1.0), episodes=2, **rules | {"hypotheses": [[0.5, 0.5]] * 4, "num_labels": 2}
-        )
+    assert (score.low, score.high) == (pytest.approx(estimate.low), pytest.approx(estimate.high))
+
+
+def test_scores_are_taken_far_from_the_seeds_that_people_train_with():
+    by_default = score_policy(Fixed(20.0), **TELLING)
+    assert by_default == score_policy(Fixed(20.0), seed=500_000, **TELLING)
+
+
+def test_a_game_in_which_bayes_gains_nothing_has_no_score():
+    equal = TELLING | {"hypotheses": [[0.5, 0.5]] * 4, "num_labels": 2}
+    with pytest.raises(ValueError, match="no score: 2 episodes do not show that Bayes beats"):
+        score_policy(Fixed(1.0), episodes=2, **equal)
+
+
+def test_a_score_needs_a_seed():
     with pytest.raises(TypeError, match="seed must be a whole number, got None"):
-        score_policy(Fixed(1.0), seed=None, **rules)
-    for call in (lambda: score_policy(3, **rules), lambda: save(3, "nowhere")):
-        with pytest.raises(TypeError, match="model must .* got 3 of type int"):
-            call()
-    for wrong in ({"batch_size": 1}, {"gamma": 7.0}, {"gamma": -0.1}, {"learning_rate": 0.0}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            PPOSettings(**wrong)
+        score_policy(Fixed(1.0), seed=None, **TELLING)
 
 
-def test_questions_are_scored_by_their_game():
-    """By its own score, on the seeds of the episodes."""
-    rules, bound = (
-        {"num_hypotheses": 4, "num_labels": 6, "horizon": 12},
-        np.eye(4, dtype=np.float32)[0],
-    )
-    envs = gym.make_vec("LDPAsk-v0", 32, **rules)
-    envs.reset(seed=5)
-    infos = [envs.step(np.tile(bound, (32, 1)))[-1] for _ in range(12)]
-    score = score_policy(Fixed(1.0), "LDPAsk-v0", episodes=32, seed=5, **rules)
-    assert score == pytest.approx(infos[-1]["score"].mean(), rel=1e-6)
-    made = SB3VecEnv(
-        LDPAskVectorEnv(num_envs=32, autoreset_mode="SameStep", **rules)
-    )  # without an id
-    assert score_policy(Fixed(1.0), made, seed=5) == pytest.approx(score, rel=1e-6)
+def test_what_has_no_predict_is_not_scored():
+    with pytest.raises(TypeError, match="model must .* got 3 of type int"):
+        score_policy(3, **TELLING)
+
+
+def test_what_is_no_model_is_not_stored():
+    with pytest.raises(TypeError, match="model must .* got 3 of type int"):
+        save(3, "nowhere")
+
+
+ASK = {"hypotheses": "dirichlet", "num_hypotheses": 4, "num_labels": 6, "horizon": 30}
+ASK |= {"epsilon": 3.0}
+
+
+class Asking:
+    """Policy of LDPAsk-v0: a function of the posterior weights."""
+
+    def __init__(self, ask):
+        self.ask = ask
+
+    def predict(self, observations, state, episode_start, deterministic):
+        return self.ask(observations[:, :4].astype(float)), state
+
+
+def greedy_policy():
+    table = gym.make("LDPAsk-v0", **ASK).unwrapped.game.hypotheses(np.zeros(1))
+    return Asking(lambda weights: greedy_contrast(weights, table))
+
+
+def test_greedy_questions_score_exactly_1():
+    score = score_policy(greedy_policy(), "LDPAsk-v0", episodes=64, seed=5, **ASK)
+    assert float(score) == pytest.approx(1.0, abs=1e-9)
+    assert score.high - score.low < 1e-6
+
+
+def test_a_total_of_questions_is_the_sum_of_expected_losses():
+    """J(w) = sum_k w_k KL(f_k, f_w), written out, along one game at a time."""
+    contrast = np.array([1.0, -1.0, 0.5, 0.0])
+    policy = Asking(lambda weights: np.tile(contrast, (len(weights), 1)))
+    score = score_policy(policy, "LDPAsk-v0", episodes=40, seed=5, **ASK)
+    env = gym.make("LDPAsk-v0", **ASK)
+    table = env.unwrapped.game.hypotheses(np.zeros(1))
+    for i in range(2):
+        observation, _ = env.reset(seed=5 + i)
+        expected = 0.0
+        for _ in range(30):
+            weights = observation[:4].astype(float)
+            mixed = weights @ table
+            expected += weights @ (table * np.log(table / mixed)).sum(axis=1)
+            observation, *_ = env.step(contrast)
+        assert score.totals[i] == pytest.approx(expected, rel=1e-5)
+
+
+def test_questions_are_scored_in_an_environment_as_by_its_id():
+    envs = gym.make_vec("LDPAsk-v0", 64, autoreset_mode="SameStep", **ASK)
+    constant = Asking(lambda weights: np.tile([1.0, -1.0, 0.5, 0.0], (len(weights), 1)))
+    by_id = score_policy(constant, "LDPAsk-v0", episodes=64, seed=5, **ASK)
+    assert by_id == score_policy(constant, SB3VecEnv(envs), seed=5)
+
+
+def test_questions_about_a_truth_that_is_not_drawn_are_scored_by_their_kl():
+    rules = {**ASK, "truth": 2}
+    constant = Asking(lambda weights: np.tile([1.0, -1.0, 0.5, 0.0], (len(weights), 1)))
+    score = score_policy(constant, "LDPAsk-v0", episodes=64, seed=5, **rules)
+    env = gym.make("LDPAsk-v0", **rules)
+    env.reset(seed=5)
+    kl = [env.step(np.array([1.0, -1.0, 0.5, 0.0]))[-1]["kl"] for _ in range(30)]
+    assert score.totals[0] == pytest.approx(sum(kl), rel=1e-5)
 
 
 def lock_step(num_envs, rules):
     return SB3VecEnv(gym.make_vec("LDPDistBox-v0", num_envs, autoreset_mode="SameStep", **rules))
 
 
-@pytest.mark.parametrize("seed", [0, 7, None])
-def test_no_policy_is_scored_on_episodes_that_it_was_trained_on(seed):
-    """Not those of PPO's own seeds on our games; and a score refuses every seed that is for training."""
-    env = make_sb3_env(num_envs=3, **small_rules())
-    PPO("MlpPolicy", env, **SHORT | {"seed": 0}).set_random_seed(seed)
-    env.seed(seed)
+def seeds_of_run(seed, num_envs=64):
+    """Seeds of the games that PPO of this seed begins to train on."""
+    env = make_sb3_env("LDPDistBox-easy-v0", num_envs=num_envs)
+    PPO("MlpPolicy", env, **SHORT | {"seed": seed})
     env.reset()
-    trained = env.get_attr("np_random_seed")[0]
-    assert all(one in TRAINING for one in trained)
-    assert seed is None or trained == tuple(3_000_000 + seed + i for i in range(3))
-    with pytest.raises(
-        ValueError, match="from 3,000,000 on are for training, got 3,000,001 for the last"
-    ):
+    return env.get_attr("np_random_seed")[0]
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+def test_runs_train_on_seeds_for_training(seed):
+    assert all(one in TRAINING for one in seeds_of_run(seed))
+
+
+def test_the_games_of_a_run_have_neighbouring_seeds():
+    assert seeds_of_run(2, 3) == (5_097_152, 5_097_153, 5_097_154)
+
+
+def test_runs_of_different_seeds_share_no_game():
+    first, second, third = (set(seeds_of_run(seed)) for seed in range(3))
+    assert first.isdisjoint(second)
+    assert first.isdisjoint(third)
+    assert second.isdisjoint(third)
+
+
+def test_the_games_of_two_runs_differ():
+    """Game i + 1 of run 0 once was game i of run 1, bit for bit."""
+    actions = np.zeros((4, 4), dtype=np.float32)
+    rows = []
+    for seed in range(2):
+        env = make_sb3_env("LDPDistBox-easy-v0", num_envs=4, seed=seed)
+        env.reset()
+        rows.append(env.step(actions)[0])
+    assert not np.array_equal(rows[0][1:], rows[1][:-1])
+
+
+def test_environments_take_the_seed_of_a_run():
+    env = make_sb3_env(num_envs=2, seed=3, **small_rules())
+    env.reset()
+    assert env.get_attr("np_random_seed")[0] == (6_145_728, 6_145_729)
+
+
+def test_a_run_has_at_most_a_million_games():
+    with pytest.raises(ValueError, match="num_envs must be at most 1048576"):
+        make_sb3_env(num_envs=2**20 + 1)
+
+
+def test_a_score_refuses_seeds_for_training():
+    message = "from 3,000,000 on are for training, got 3,000,001 for the last"
+    with pytest.raises(ValueError, match=message):
         score_policy(Fixed(0.0), seed=TRAINING.start - 2, episodes=4, **small_rules())
 
 
@@ -208,10 +313,9 @@ def test_a_score_is_of_what_the_policy_saw_in_training(tmp_path):
     ):
         expected = (uniform - played(policy, env, 5, rules["horizon"]).mean()) / (uniform - bayes)
         score = score_policy(policy, BOX, wrapper, episodes=16, seed=5, **rules)
-        assert score == pytest.approx(expected, abs=1e-3)
-    assert score_policy(stacking, stacked, seed=5) == pytest.approx(score, abs=1e-6), (
-        "as many episodes"
-    )
+        assert float(score) == pytest.approx(expected, abs=1e-3)
+    by_env = score_policy(stacking, stacked, seed=5)
+    assert float(by_env) == pytest.approx(float(score), abs=1e-6), "as many episodes"
     for policy, message in (
         (loaded, r"VecNormalize.load\("),
         (stacking, r"shape \(10,\), not \(5,\)"),
@@ -252,6 +356,41 @@ def test_the_best_model_is_kept(tmp_path, monkeypatch):
     )
     monkeypatch.undo()
     assert callback._scoring(model) == score_policy(model, BOX, episodes=8, seed=1_000_000, **EASY)
+
+
+def test_a_policy_without_a_memory_is_called_once_for_a_block(monkeypatch):
+    model = PPO("MlpPolicy", make_sb3_env(num_envs=2, **EASY), **SHORT)
+    calls = []
+    predict = model.predict
+    monkeypatch.setattr(
+        model, "predict", lambda *a, **k: calls.append(len(a[0])) or predict(*a, **k)
+    )
+    ldp_gym.evaluate(lambda game: PolicyLearner(game, model, {}), EASY, episodes=5)
+    assert calls[-1] == 5 * 40
+    assert len(calls) < 5
+
+
+@pytest.mark.parametrize("rules", [EASY, ADAPTIVE])
+def test_a_policy_plays_blocks_as_it_plays_rounds(rules):
+    model = PPO("MlpPolicy", make_sb3_env(num_envs=2, **rules), **SHORT)
+    game, tape = record(rules, 12, episodes=3)
+    along = PolicyLearner(game, model, {})
+    stepped = PolicyLearner(game, model, {})
+    along.reset((3,))
+    stepped.reset((3,))
+    parts = []
+    for block in (slice(0, 5), slice(5, 12)):
+        candidates = tape.candidates if tape.candidates.ndim == 2 else tape.candidates[:, block]
+        logs = None if tape.log_likelihoods is None else tape.log_likelihoods[:, block]
+        parts.append(along.play(candidates, tape.messages[:, block], logs))
+    expected = play_stepwise(stepped, tape.candidates, tape.messages)
+    np.testing.assert_allclose(np.concatenate(parts, axis=1), expected, rtol=1e-5)
+
+
+def test_a_policy_with_a_memory_is_stepped():
+    model = RecurrentPPO("MlpLstmPolicy", make_sb3_env(num_envs=2, **EASY), **SHORT)
+    learner = PolicyLearner(Rules(**EASY).scenario().game, model, {})
+    assert not plays_blocks(learner)
 
 
 def played(model, venv, seed, rounds):

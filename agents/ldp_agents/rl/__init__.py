@@ -1,11 +1,12 @@
-"""Learned agents: environments and scores for stable-baselines3, trained models, and how they are trained.
+"""Learned agents: environments and scores for stable-baselines3, trained models, and training.
 
-Playing a trained network needs only NumPy; training needs the extra ``rl`` (``pip install 'ldp-gym[rl]'``):
-:func:`ldp_agents.rl.training.train_agent`, or the command ``ldp-gym train``.
+Playing a trained network needs only NumPy. Training needs the extra ``rl``
+(``pip install 'ldp-gym[rl]'``): :func:`ldp_agents.rl.training.train_agent`, or ``ldp-gym train``.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ldp_agents.rl.asking import as_channel
@@ -14,7 +15,7 @@ from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.storage import load, save
 
 if TYPE_CHECKING:
-    from ldp_agents.rl.scoring import ScoreEvalCallback, score_policy
+    from ldp_agents.rl.scoring import Score, ScoreEvalCallback, score_policy
     from ldp_agents.rl.vec_env import SB3VecEnv, make_sb3_env
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "NetworkLearner",
     "PolicyLearner",
     "SB3VecEnv",
+    "Score",
     "ScoreEvalCallback",
     "as_channel",
     "load",
@@ -31,9 +33,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in __all__:  # one that needs the extra
-        from ldp_agents.rl import scoring, vec_env
+_NEED_SB3 = {
+    "SB3VecEnv": "vec_env",
+    "Score": "scoring",
+    "ScoreEvalCallback": "scoring",
+    "make_sb3_env": "vec_env",
+    "score_policy": "scoring",
+}
+"""Modules of the names that need the extra ``rl``: imported when they are first used."""
 
-        return getattr(vec_env if hasattr(vec_env, name) else scoring, name)
+
+def __getattr__(name: str) -> Any:
+    if name in _NEED_SB3:
+        module = import_module(f"ldp_agents.rl.{_NEED_SB3[name]}")
+        return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ldp_agents.rl.vec_env import make_sb3_env
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
@@ -54,11 +52,6 @@ def fit_ppo(config: Config, settings: PPOSettings, progress: ProgressCallback) -
     env = make_sb3_env("LDPDistBox-v0", settings.num_envs, **config.rules)
     options = {name: value for name, value in asdict(settings).items() if name != "num_envs"}
     model = PPO("MlpPolicy", env, seed=config.seed, device="cpu", **options)
-    env.seed(
-        int(
-            np.random.SeedSequence([config.seed, 0]).generate_state(1, np.uint64)[0] >> np.uint64(3)
-        )
-    )
     return model.learn(config.steps, callback=_Report(progress))
 
 

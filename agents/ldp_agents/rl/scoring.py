@@ -1,22 +1,27 @@
-"""Scores of policies of stable-baselines3 on fresh episodes, and a callback that keeps the best model."""
+"""Scores of policies of stable-baselines3 on fresh episodes, and a callback that keeps the best."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 
 from ldp_agents.rl.vec_env import SB3VecEnv
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.divergences import mixture_loss, negentropy
 from ldp_gym.core.errors import extra
 from ldp_gym.core.seed_ranges import TEST, VALIDATION, untrained_seed
-from ldp_gym.envs.ask import PrivateCoin
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.envs.ask import PrivateCoin, greedy_contrast
 from ldp_gym.evaluation import Recording, evaluate
-from ldp_gym.statistics import score_totals
+from ldp_gym.statistics import Estimate, score_estimate
+from ldp_gym.truths.base import Member
 
 with extra("rl", "a score"):
     from stable_baselines3.common.callbacks import BaseCallback
@@ -24,7 +29,42 @@ with extra("rl", "a score"):
     from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
 
 Wrapper = Callable[[VecEnv], VecEnv]
-"""Function that puts the wrappers of training around games, such as ``lambda env: VecFrameStack(env, 4)``."""
+"""Puts the wrappers of training around games, such as ``lambda env: VecFrameStack(env, 4)``."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score, with its 95% interval over test episodes.
+
+    Attributes:
+        value: the score; ``float(score)`` is this number.
+        low: lower end of the interval.
+        high: upper end of the interval.
+        totals: the total loss of each episode, ``(episodes,)``.
+
+    Example:
+        >>> score = Score(0.931, 0.904, 0.957, np.zeros(64))
+        >>> print(score)
+        0.931 [0.904, 0.957]
+        >>> f"{score:.2f}", float(score)
+        ('0.93', 0.931)
+    """
+
+    value: float
+    low: float
+    high: float
+    totals: FloatArray = field(repr=False, compare=False)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return str(Estimate(self.value, self.low, self.high))
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        return format(self.value, spec)
 
 
 def score_policy(
@@ -36,31 +76,34 @@ def score_policy(
     seed: int = TEST.stop // 2,
     deterministic: bool = True,
     **rules: Any,
-) -> float:
-    """Score of a policy on fresh episodes: 0 is the uniform mixture, 1 is Bayes on the same episodes.
+) -> Score:
+    """Score a policy on fresh episodes: 0 is the uniform mixture, 1 is Bayes on the same episodes.
 
-    In LDPAsk-v0 it is the mean of ``info["score"]``: 0 for random questions, 1 for greedy ones.
+    In LDPAsk-v0 the score is 0 for random questions and 1 for greedy ones, on the same episodes.
+    There a total is the sum of the expected losses J(w): it varies far less than the KL. (Where the
+    truth is not drawn from the class, it is the KL.)
 
     Args:
         model: a trained algorithm of stable-baselines3 or sb3-contrib, or any object with their
-            ``predict(observations, state, episode_start, deterministic)``. A ``VecNormalize`` that it has
-            scales what it sees; one that was lost when the model was stored is an error (not noticed in
-            algorithms with a replay buffer).
-        env: the id of the game; or an SB3 ``VecEnv`` of its games with the wrappers of training, not the one
-            that trains: it is reset, and plays one episode in each game.
+            ``predict(observations, state, episode_start, deterministic)``. A ``VecNormalize`` that
+            it has scales what it sees; one that was lost when the model was stored is an error (not
+            noticed in algorithms with a replay buffer).
+        env: the id of the game; or an SB3 ``VecEnv`` of its games with the wrappers of training,
+            not the one that trains: it is reset, and plays one episode in each game.
         wrapper: puts the wrappers of training around the games.
         episodes: number of episodes, played in lock step; those of a ``VecEnv`` are its games.
-        seed: seed of the first episode: none of those for training, and by default far from the small ones
-            that people train with by hand.
+        seed: seed of the first episode: none of those for training, and by default far from the
+            small ones that people train with by hand.
         deterministic: whether to play the mean action.
         **rules: keyword arguments of ``gym.make``.
 
     Raises:
-        ValueError: if the episodes do not show that Bayes beats the uniform mixture, or are for training; if
-            the policy was trained with wrappers that are missing here.
+        ValueError: if the episodes do not show that Bayes beats the uniform mixture, or are for
+            training; if the policy was trained with wrappers that are missing here.
     """
     validation.flag("deterministic", deterministic)
-    return Scoring(env, wrapper, episodes, seed, rules)(model, deterministic)
+    scoring = Scoring(env, wrapper, episodes, seed, rules)
+    return scoring(model, deterministic)
 
 
 class Scoring:
@@ -74,89 +117,159 @@ class Scoring:
         seed: int,
         rules: dict[str, Any],
     ) -> None:
-        self._references: list[FloatArray] | None = None
         if isinstance(env, VecEnv):
             if rules:
                 raise TypeError(
                     f"an environment has its rules already, got {', '.join(rules)} next to it"
                 )
-            games, episodes = env, env.num_envs
+            games = env
         else:
-            name = validation.instance(
-                "env", env, str, "the id of a game or a VecEnv of stable-baselines3"
-            )
-            games = SB3VecEnv(gym.make_vec(name, episodes, autoreset_mode="SameStep", **rules))
-        self._seed = untrained_seed(seed, episodes)
-        self._env = games if wrapper is None else wrapper(games)
-        self._first_seed = getattr(self._env.unwrapped, "first_seed", 0)
-        if (normalizer := unwrap_vec_normalize(self._env)) is not None:
-            normalizer.training = False
-        scenario = self._env.get_attr("scenario")[0]
-        self._horizon = scenario.horizon
-        if not isinstance(scenario.channel, PrivateCoin):  # LDPAsk-v0 scores its episodes itself
-            recording = Recording(scenario)
-            self._references = [
-                evaluate(name, recording, episodes=episodes, seed=seed).kl[:, -1]
-                for name in ("uniform", "bayes")
-            ]
+            what = "the id of a game or a VecEnv of stable-baselines3"
+            env_id = validation.instance("env", env, str, what)
+            games = SB3VecEnv(gym.make_vec(env_id, episodes, autoreset_mode="SameStep", **rules))
+        self._seed = untrained_seed(seed, games.num_envs)
 
-    def __call__(self, model: Any, deterministic: bool = True) -> float:
-        """Play a policy on the episodes."""
-        env, normalizer = self._env, self._normalizer(model)
-        env.seed(self._seed - self._first_seed)
-        observations, memory = env.reset(), None
-        begins, totals = np.ones(env.num_envs, dtype=np.bool_), np.zeros(env.num_envs)
-        for _ in range(self._horizon):
-            seen = observations if normalizer is None else normalizer.normalize_obs(observations)
-            actions, memory = model.predict(
-                seen, state=memory, episode_start=begins, deterministic=deterministic
-            )
-            observations, _, begins, infos = env.step(actions)
-            totals += [info["kl"] for info in infos]
-        if self._references is None:
-            ended = [info["score"] for info in infos if "score" in info]
-            score = float(np.mean(ended)) if ended else None
+        self._env = games
+        if wrapper is not None:
+            self._env = wrapper(games)
+        normalizer = unwrap_vec_normalize(self._env)
+        if normalizer is not None:
+            normalizer.training = False
+
+        self._scenario: Scenario = self._env.get_attr("scenario")[0]
+        self._asks = isinstance(self._scenario.channel, PrivateCoin)
+        if self._asks:
+            self._worst, self._best = self._question_references()
         else:
-            uniform, bayes = self._references
-            score = score_totals(uniform, totals, bayes)
-        if score is None:
-            raise ValueError(
-                f"there is no score: {env.num_envs} episodes do not show that Bayes beats the uniform "
-                "mixture (in LDPAsk-v0, greedy questions random ones)"
+            self._worst, self._best = self._learner_references()
+
+    def _learner_references(self) -> tuple[FloatArray, FloatArray]:
+        """Total KL ``(episodes,)`` of the uniform mixture, and of Bayes."""
+        recording = Recording(self._scenario)
+        episodes = self._env.num_envs
+        uniform = evaluate("uniform", recording, episodes=episodes, seed=self._seed)
+        bayes = evaluate("bayes", recording, episodes=episodes, seed=self._seed)
+        return uniform.kl[:, -1], bayes.kl[:, -1]
+
+    def _question_references(self) -> tuple[FloatArray, FloatArray]:
+        """Total losses ``(episodes,)`` of random questions, and of greedy ones."""
+        games = self._env.unwrapped
+        if not isinstance(games, SB3VecEnv):
+            raise TypeError(
+                f"policies of LDPAsk-v0 are scored on its id or on make_sb3_env(...), got {games!r}"
             )
-        return score
+        rng = np.random.default_rng(0)
+        table = self._scenario.hypotheses(np.zeros(self._scenario.hypotheses.context_dim))
+        num_hypotheses = len(table)
+
+        def ask_at_random(rows: Any) -> Any:
+            return rng.uniform(-1.0, 1.0, (len(rows), num_hypotheses))
+
+        def ask_greedily(rows: Any) -> Any:
+            weights = rows[:, :num_hypotheses].astype(np.float64)
+            return greedy_contrast(weights, table)
+
+        random = self._play(games, lambda rows, begins: ask_at_random(rows))
+        greedy = self._play(games, lambda rows, begins: ask_greedily(rows))
+        return random, greedy
+
+    def __call__(self, model: Any, deterministic: bool = True) -> Score:
+        """Play a policy on the episodes."""
+        normalizer = self._normalizer(model)
+        memory: Any = None
+
+        def act(observations: Any, begins: Any) -> Any:
+            nonlocal memory
+            if normalizer is not None:
+                observations = normalizer.normalize_obs(observations)
+            actions, memory = model.predict(
+                observations, state=memory, episode_start=begins, deterministic=deterministic
+            )
+            return actions
+
+        totals = self._play(self._env, act)
+        estimate = score_estimate(self._worst, totals, self._best)
+        if estimate is None:
+            raise ValueError(
+                f"there is no score: {len(totals)} episodes do not show that Bayes beats the "
+                f"uniform mixture (in LDPAsk-v0, greedy questions random ones)"
+            )
+        return Score(estimate.value, estimate.low, estimate.high, totals)
+
+    def _play(self, env: VecEnv, act: Callable[[Any, Any], Any]) -> FloatArray:
+        """Total losses ``(episodes,)`` of actions from observations and a mask of new episodes."""
+        games = env.unwrapped
+        if isinstance(games, SB3VecEnv):
+            games.seed_games(self._seed)
+        else:
+            env.seed(self._seed)
+
+        observations = env.reset()
+        begins: npt.NDArray[np.bool_] = np.ones(env.num_envs, dtype=np.bool_)
+        totals = np.zeros(env.num_envs)
+        for _ in range(self._scenario.horizon):
+            expected_losses = self._expected_losses(games)
+            observations, _, begins, infos = env.step(act(observations, begins))
+            if expected_losses is None:
+                totals += [info["kl"] for info in infos]
+            else:
+                totals += expected_losses
+        return totals
+
+    def _expected_losses(self, games: Any) -> FloatArray | None:
+        """In LDPAsk-v0, ``J(w)`` of this round, ``(episodes,)``, if it is the expected KL."""
+        truth = self._scenario.truth
+        drawn_from_class = type(truth) is Member and truth.member is None
+        if not self._asks or not drawn_from_class:
+            return None
+        table = self._scenario.hypotheses(np.zeros(self._scenario.hypotheses.context_dim))
+        weights = games.observations[:, : len(table)].astype(np.float64)
+        return mixture_loss(weights, table, negentropy(table))
 
     def _normalizer(self, model: Any) -> VecNormalize | None:
-        """The model's ``VecNormalize`` if it has to scale the observations; checks that the wrappers fit."""
+        """The model's ``VecNormalize``, if it has to scale the observations.
+
+        Raises:
+            TypeError: if the model is no policy.
+            ValueError: if wrappers of its training are missing.
+        """
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
                 f"model must have predict() as in SB3, got {validation.describe(model)}"
             )
-        shown, trained = self._env.observation_space, getattr(model, "observation_space", None)
+        shown = self._env.observation_space
+        trained = getattr(model, "observation_space", None)
         if trained is not None and trained.shape != shown.shape:
             raise ValueError(
-                f"the policy was trained on observations of shape {trained.shape}, not {shown.shape}: name "
-                "its game, and its wrappers if it has any, as in wrapper=lambda env: VecFrameStack(env, 4)"
+                f"the policy was trained on observations of shape {trained.shape}, not "
+                f"{shown.shape}: name its game, and its wrappers if it has any, as in "
+                f"wrapper=lambda env: VecFrameStack(env, 4)"
             )
         if unwrap_vec_normalize(self._env) is not None:
             return None
-        own: VecNormalize | None = getattr(model, "get_vec_normalize_env", lambda: None)()
-        scaled = isinstance(model, OnPolicyAlgorithm) and model._last_original_obs is not None
-        if (scaled and own is None) or (
-            own is not None and own.observation_space.shape != shown.shape
-        ):
+
+        normalizer: VecNormalize | None = None
+        if hasattr(model, "get_vec_normalize_env"):
+            normalizer = model.get_vec_normalize_env()
+        # SB3 keeps the original observations only where a VecNormalize scales them.
+        was_scaled = isinstance(model, OnPolicyAlgorithm) and model._last_original_obs is not None
+        lost = was_scaled and normalizer is None
+        misfit = normalizer is not None and normalizer.observation_space.shape != shown.shape
+        if lost or misfit:
             raise ValueError(
-                "the policy was trained with VecNormalize, whose statistics are missing: hand them over with "
-                "the other wrappers, as in wrapper=lambda env: VecNormalize.load('statistics.pkl', env)"
+                "the policy was trained with VecNormalize, whose statistics are missing: hand them "
+                "over with the other wrappers, as in wrapper=lambda env: "
+                "VecNormalize.load('statistics.pkl', env)"
             )
-        return own
+        return normalizer
 
 
 class ScoreEvalCallback(BaseCallback):
-    """SB3 callback that scores the policy on fixed episodes, logs ``eval/score``, and keeps the best model.
+    """SB3 callback that scores the policy on fixed episodes and keeps the best model.
 
-    The score is :func:`score_policy`'s. In LDPDistBox-v0 it is paired with uniform and Bayes: its standard
-    error is a fraction of that of the mean return of as many episodes.
+    It logs ``eval/score``, which is :func:`score_policy`'s. As the score is paired with its
+    references on the same episodes, its standard error is a fraction of that of the mean return of
+    as many episodes.
 
     Args:
         env: the id of the game, or an SB3 ``VecEnv`` that is not the one that trains.
@@ -184,12 +297,15 @@ class ScoreEvalCallback(BaseCallback):
     ) -> None:
         super().__init__()
         self._every = validation.whole("every", every, least=1)
-        self._directory = None if directory is None else validation.path("directory", directory)
+        self._directory: Path | None = None
+        if directory is not None:
+            self._directory = validation.path("directory", directory)
         self._scoring = Scoring(env, wrapper, episodes, seed, rules)
         self.scores: list[tuple[int, float]] = []
 
     def _on_training_start(self) -> None:
-        self._due = self.num_timesteps + self._every  # a former training may have counted otherwise
+        # An earlier training of the model may have counted otherwise.
+        self._due = self.num_timesteps + self._every
 
     def _on_step(self) -> bool:
         if self.num_timesteps >= self._due:
@@ -202,12 +318,17 @@ class ScoreEvalCallback(BaseCallback):
             self._score()
 
     def _score(self) -> None:
-        score = self._scoring(self.model)
-        best = all(score > other for _, other in self.scores)
+        score = float(self._scoring(self.model))
+        is_best = all(score > other for _, other in self.scores)
         self.scores.append((self.num_timesteps, score))
         self.logger.record("eval/score", score)
-        if best and self._directory is not None:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self.model.save(self._directory / "best_model.zip")
-            if (normalizer := self.model.get_vec_normalize_env()) is not None:
-                normalizer.save(str(self._directory / "vecnormalize.pkl"))
+        if is_best and self._directory is not None:
+            self._save(self._directory)
+
+    def _save(self, directory: Path) -> None:
+        """Write the model, and the statistics of its ``VecNormalize`` if it has one."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self.model.save(directory / "best_model.zip")
+        normalizer = self.model.get_vec_normalize_env()
+        if normalizer is not None:
+            normalizer.save(str(directory / "vecnormalize.pkl"))

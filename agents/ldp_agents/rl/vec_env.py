@@ -16,68 +16,108 @@ from ldp_gym.core.seed_ranges import TRAINING
 with extra("rl", "SB3VecEnv"):
     from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
+RUNS_APART = 2**20
+"""Distance between the first seeds of two training runs, and so the most games of a run."""
 
-def make_sb3_env(env_id: str = "LDPDistBox-v0", num_envs: int = 64, **rules: Any) -> VecMonitor:
+
+def make_sb3_env(
+    env_id: str = "LDPDistBox-v0", num_envs: int = 64, *, seed: int | None = None, **rules: Any
+) -> VecMonitor:
     """Make B games in lock step for stable-baselines3, with episode returns in its logs.
 
-    They are for training: game i of ``PPO(..., seed=s)`` begins with seed 3,000,000 + s + i, on which no
-    score is taken (:mod:`ldp_gym.core.seed_ranges`).
+    They are for training: no score is taken on their seeds (:mod:`ldp_gym.core.seed_ranges`). Runs
+    of different seeds share no game: game i of ``PPO(..., seed=s)`` begins with seed
+    ``3,000,000 + 2^20 s + i``.
 
     Args:
-        env_id: ``LDPDistBox-v0`` or a named game such as ``LDPDistBox-easy-v0``.
-        num_envs: B.
+        env_id: ``LDPDistBox-v0`` or another id, such as ``LDPDistBox-easy-v0``.
+        num_envs: B, at most 2^20.
+        seed: number s of the training run, below 2^32. The ``seed=`` of an algorithm, if it has
+            one, replaces it.
         **rules: keyword arguments of ``gym.make``.
 
     Example:
         >>> make_sb3_env("LDPDistBox-easy-v0", num_envs=8).reset().shape
         (8, 5)
     """
+    validation.whole("num_envs", num_envs, least=1, most=RUNS_APART)
     games = gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **rules)
-    return VecMonitor(SB3VecEnv(games, TRAINING.start))
+    env = SB3VecEnv(games, first_seed=TRAINING.start, runs_apart=RUNS_APART)
+    if seed is not None:
+        env.seed(validation.whole("seed", seed, least=0, most=2**32 - 1))
+    return VecMonitor(env)
 
 
 class SB3VecEnv(VecEnv):
-    """B games in lock step as an SB3 ``VecEnv``, equal step for step to a ``DummyVecEnv`` of B environments.
+    """B games in lock step as an SB3 ``VecEnv``.
+
+    With the default seeds it equals, step for step, a ``DummyVecEnv`` of B environments.
 
     Args:
-        envs: ``gym.make_vec("LDPDistBox-v0", num_envs=B, autoreset_mode="SameStep")``, or LDPDist-v0 with
-            any of the vector wrappers around it.
-        first_seed: number that is added to every seed.
+        envs: ``gym.make_vec("LDPDistBox-v0", num_envs=B, autoreset_mode="SameStep")``, or
+            LDPDist-v0 with any of the vector wrappers around it.
+        first_seed: seed of game 0 after ``seed(0)``.
+        runs_apart: distance between the seeds of game 0 after ``seed(s)`` and ``seed(s + 1)``.
+
+    Attributes:
+        observations: the observations of all games that were returned last.
     """
 
-    def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any], first_seed: int = 0) -> None:
+    observations: Any = None
+
+    def __init__(
+        self,
+        envs: gym.vector.VectorEnv[Any, Any, Any],
+        first_seed: int = 0,
+        runs_apart: int = 1,
+    ) -> None:
         what = 'a vector environment, gym.make_vec(..., autoreset_mode="SameStep")'
-        mode = validation.instance("envs", envs, gym.vector.VectorEnv, what).metadata.get(
-            "autoreset_mode"
-        )
+        validation.instance("envs", envs, gym.vector.VectorEnv, what)
+        mode = envs.metadata.get("autoreset_mode")
         if mode is not AutoresetMode.SAME_STEP:
             raise ValueError(
-                f'SB3 restarts games at once: make the environment with autoreset_mode="SameStep", got {mode}'
+                f"SB3 restarts games at once: make the environment with "
+                f'autoreset_mode="SameStep", got {mode}'
             )
         self.envs = envs
-        self.first_seed = first_seed
         self.metadata = envs.metadata
+        self._first_seed = first_seed
+        self._runs_apart = runs_apart
         self._actions: npt.NDArray[Any] | None = None
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
 
     def seed(self, seed: int | None = None) -> list[int]:
-        """Choose the seeds of the next reset: game i gets ``first_seed + seed + i``."""
-        self._seeds = [self.first_seed + one for one in super().seed(seed)]
+        """Choose the seeds of the next reset: game i gets ``first_seed + runs_apart * seed + i``.
+
+        Without a number SB3 draws one, below 2^32.
+        """
+        run = super().seed(seed)[0]
+        return self.seed_games(self._first_seed + self._runs_apart * run)
+
+    def seed_games(self, first_seed: int) -> list[int]:
+        """Choose the seeds of the next reset: game i gets ``first_seed + i``."""
+        self._seeds = [first_seed + i for i in range(self.num_envs)]
         return self._seeds
 
     def reset(self) -> Any:
-        """Begin an episode in every game, with the seeds of a call of :meth:`seed` since the last reset."""
-        seeds = None if all(seed is None for seed in self._seeds) else list(self._seeds)
-        observations, infos = self.envs.reset(seed=seeds, options=self._shared_options())  # type: ignore[arg-type]
-        self.reset_infos = _rows(infos, self.num_envs)
+        """Begin an episode in all games, with the seeds chosen since the last reset, if any."""
+        seeds = None
+        if any(seed is not None for seed in self._seeds):
+            seeds = list(self._seeds)
+        options = self._shared_options()
+        observations, infos = self.envs.reset(seed=seeds, options=options)  # type: ignore[arg-type]
+        self.reset_infos = _rows_of(infos, self.num_envs)
         self._reset_seeds()
         self._reset_options()
+        self.observations = observations
         return observations
 
     def _shared_options(self) -> dict[str, Any] | None:
-        if any(options != self._options[0] for options in self._options):
+        """The reset options of all games, which must be the same."""
+        first = self._options[0]
+        if any(options != first for options in self._options):
             raise ValueError(f"the games share their reset options, got {self._options}")
-        return self._options[0] or None
+        return first or None
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
         self._actions = actions
@@ -85,29 +125,41 @@ class SB3VecEnv(VecEnv):
     def step_wait(
         self,
     ) -> tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]:
-        observations, rewards, over, truncated, infos = self.envs.step(self._actions)
-        final_obs, final_info = infos.pop("final_obs", None), infos.pop("final_info", {})
+        observations, rewards, terminated, truncated, infos = self.envs.step(self._actions)
+        final_obs = infos.pop("final_obs", None)
+        final_info = infos.pop("final_info", {})
         ended = infos.pop("_final_obs", np.zeros(self.num_envs, dtype=np.bool_))
         infos.pop("_final_info", None)
-        rows, last = _rows(infos, self.num_envs), _rows(final_info, self.num_envs)
+
+        rows = _rows_of(infos, self.num_envs)
+        last_rows = _rows_of(final_info, self.num_envs)
         for i in np.flatnonzero(ended):
-            last[i] |= {"terminal_observation": final_obs[i]}
-            if "episode" in rows[i]:  # statistics of a wrapper, of the episode that has ended
-                last[i]["episode"] = rows[i].pop("episode")
-            self.reset_infos[i], rows[i] = rows[i], last[i]
-        for row, cut in zip(rows, (truncated & ~over).tolist(), strict=True):
+            last = last_rows[i]
+            last["terminal_observation"] = final_obs[i]
+            # Statistics of a wrapper are about the episode that has ended.
+            if "episode" in rows[i]:
+                last["episode"] = rows[i].pop("episode")
+            self.reset_infos[i] = rows[i]
+            rows[i] = last
+
+        only_truncated = truncated & ~terminated
+        for row, cut in zip(rows, only_truncated.tolist(), strict=True):
             row["TimeLimit.truncated"] = cut
-        return observations, rewards.astype(np.float32), (over | truncated), rows
+        self.observations = observations
+        return observations, rewards.astype(np.float32), terminated | truncated, rows
 
     def get_images(self) -> list[Any]:
         frames = self.envs.render()
-        return [None] * self.num_envs if frames is None else list(frames)
+        if frames is None:
+            return [None] * self.num_envs
+        return list(frames)
 
     def close(self) -> None:
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        return [getattr(self.envs.unwrapped, attr_name) for _ in self._get_indices(indices)]
+        value = getattr(self.envs.unwrapped, attr_name)
+        return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         if len(list(self._get_indices(indices))) < self.num_envs:
@@ -126,27 +178,38 @@ class SB3VecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
     ) -> list[bool]:
-        env, found = self.envs, False
+        is_wrapped = False
+        env = self.envs
         while isinstance(env, gym.vector.VectorWrapper):
-            found, env = found or isinstance(env, wrapper_class), env.env
-        return [found for _ in self._get_indices(indices)]
+            is_wrapped = is_wrapped or isinstance(env, wrapper_class)
+            env = env.env
+        return [is_wrapped for _ in self._get_indices(indices)]
 
 
-def _rows(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
-    """Gymnasium's vector infos, each key with a mask, as one dict per game."""
+def _rows_of(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
+    """Gymnasium's vector infos, where each key has a mask, as one dict per game.
+
+    >>> _rows_of({"kl": np.array([0.5, 0.0]), "_kl": np.array([True, False])}, 2)
+    [{'kl': 0.5}, {}]
+    """
     rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, values in infos.items():
-        if f"_{key}" not in infos:
+        mask = infos.get(f"_{key}")
+        if mask is None:
             continue
+
+        listed: list[Any]
         if isinstance(values, dict):  # such as the statistics of a wrapper
-            values = np.array(
-                _rows(values | {f"_{inner}": infos[f"_{key}"] for inner in values}, num_envs)
-            )
-        listed: list[Any] = values.tolist()
-        if infos[f"_{key}"].all():
+            masks = {f"_{inner_key}": mask for inner_key in values}
+            listed = _rows_of(values | masks, num_envs)
+        else:
+            listed = values.tolist()
+
+        # Without the mask where all games have the key: this runs once per round and key.
+        if mask.all():
             for row, value in zip(rows, listed, strict=True):
                 row[key] = value
         else:
-            for i in np.flatnonzero(infos[f"_{key}"]):
+            for i in np.flatnonzero(mask):
                 rows[i][key] = listed[i]
     return rows
