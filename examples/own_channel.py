@@ -16,9 +16,9 @@ import gymnasium as gym
 import numpy as np
 
 import ldp_gym
+from ldp_gym import audit
+from ldp_gym.audit import certify
 from ldp_gym.core.sampling import categorical
-from ldp_gym.privacy import audit
-from ldp_gym.privacy.audit import certify
 from ldp_gym.testing import check_channel
 
 

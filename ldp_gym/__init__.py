@@ -9,6 +9,7 @@ from typing import Any as _Any
 
 import gymnasium as _gym
 
+from ldp_gym import audit
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import VERSION as _VERSION
 from ldp_gym.core.errors import BlindChannelWarning, BrokenPromiseWarning, NoPrivacyWarning
@@ -21,7 +22,6 @@ from ldp_gym.envs.vector import LDPDistVectorEnv
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.natures.base import NATURES, Nature
-from ldp_gym.privacy import audit
 from ldp_gym.truths.base import TRUTHS, Truth
 
 __all__ = [

@@ -29,7 +29,7 @@ from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.single import EnvArguments, LDPDistEnv
-from ldp_gym.privacy.exact import warn_of_broken_promise
+from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, one_thread, share_out
 from ldp_gym.statistics import CONFIDENCE, Estimate, largest_mean
 from ldp_gym.theory.contraction import ClassFloor

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,8 +18,9 @@ import numpy as np
 from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray, at_round
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at_round
 from ldp_gym.core.errors import OutsideTrainingWarning, summarize
+from ldp_gym.core.registry import is_builtin
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.engine.learners import (
     LearnerProtocol,
@@ -36,6 +38,7 @@ from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.hypotheses.families import SoftmaxLinear
 from ldp_gym.natures.base import Nature, NatureView
+from ldp_gym.privacy.certificate import find_broken_promise
 from ldp_gym.privacy.misfit import LEAST_SAMPLES, find_misfit
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Truth, TruthView, pick
@@ -56,6 +59,9 @@ _OF_PREDICTIONS = 1e-5, 1e-9
 
 _MOST_ROUNDS = 40
 """Largest number of rounds that a learner plays in its check."""
+
+_PROMISE_SAMPLES = 6_000
+"""Number of messages for the check of a channel's promise, at each table of candidates."""
 
 
 def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
@@ -193,81 +199,170 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     _require_close(found, at_once, "a new array of distributions from every call")
 
 
-def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:
+def check_channel(
+    channel: Channel, samples: int | None = None, seed: int = 0, *, promise: bool = True
+) -> None:
     """Check that messages follow ``log_density``, and that batches agree with single draws.
 
-    It fails a correct channel with probability at most 1e-6 (:mod:`ldp_gym.privacy.misfit`). Whether the
-    density keeps the promised eps is for the exact audit, ``ldp_gym.audit.certify``. A factor that a density
-    of real numbers lacks for all labels alike is not seen: the base measure is the channel's choice. It
-    changes no likelihood ratio, hence neither eps nor what a learner concludes.
+    A custom channel's promise of eps and delta is checked too, at several tables of candidates, by its
+    messages and their densities; its own ``delta_bounds`` and ``worst_case_messages`` are compared with them
+    (:func:`ldp_gym.audit.certify`). Shipped channels are certified by the package's tests.
+
+    A correct channel fails with probability at most 1e-6 for its messages (:mod:`ldp_gym.privacy.misfit`),
+    and 2e-6 at each of six tables for its promise. A factor that a density of real numbers lacks for all
+    labels alike is not seen: the base measure is the channel's choice. It changes no likelihood ratio, hence
+    neither eps nor what a learner concludes.
 
     Args:
         channel: the channel.
         samples: number of messages to draw; by default as many as take a second or two.
         seed: seed of every random draw.
+        promise: whether to check the promise of eps and delta.
     """
-    seed, channel = validation.seed("seed", seed), require_channel(channel)
+    seed = validation.seed("seed", seed)
+    channel = require_channel(channel)
+    promise = validation.flag("promise", promise)
     if samples is not None:
         samples = validation.whole("samples", samples, least=LEAST_SAMPLES)
-        validation.fits_memory("samples", samples, 1 + math.prod(channel.message_shape), "messages")
-    size, num_labels, rng = channel.num_hypotheses, channel.num_labels, np.random.default_rng(seed)
-    pair, which = (
-        rng.dirichlet(np.full(num_labels, 0.3), size=(2, size)),
-        rng.integers(2, size=(4, 5)),
-    )
-    posterior = rng.dirichlet(np.ones(size), size=(4, 5)) if channel.adaptive else None
-    labels = rng.integers(num_labels, size=(4, 5))
-    uniforms = open_uniforms([rng], (4, 5, channel.num_uniforms))[0]
-    drawn = labels, pair[which], uniforms, posterior
-    before = [None if array is None else array.copy() for array in drawn]
-    messages = channel.encode(*drawn)
-    _require_array("messages", messages, (4, 5, *channel.message_shape), floats=False)
-    sent = messages.copy()
-    for message in messages.reshape(-1, *channel.message_shape):
-        fits = channel.message_space.contains(message)
-        _require(
-            fits, f"messages in {channel.message_space}, got {message!r} of type {messages.dtype}"
-        )
-    public = pair[which], posterior
-    log_density = channel.log_density(messages, *public)
-    _require_array("log_density", log_density, (4, 5, num_labels))
-    _require(not np.isnan(log_density).any(), "a log_density without NaN")
-    log_likelihood = channel.log_likelihood(messages, *public)
-    _require_array("log_likelihood", log_likelihood, (4, 5, size))
-    losses = channel.loss_estimates(messages, *public)
-    _require_array("loss_estimates", losses, (4, 5, size))
-    _require(np.isfinite(losses).all(), f"finite loss_estimates, got {losses}")
-    for name, was, now in zip(
-        ("labels", "candidates", "uniforms", "posterior"), before, drawn, strict=True
-    ):
-        _require(was is None or np.array_equal(was, now), f"{name} left as they were")
-    for i in np.ndindex(4, 5):
-        own = None if posterior is None else posterior[i]
-        single = channel.encode(labels[i], pair[which[i]], uniforms[i], own)
-        _require_close(single, messages[i], "the same message alone and in a batch")
-        single = channel.log_density(messages[i], pair[which[i]], own)
-        _require_close(single, log_density[i], "the same log_density alone and in a batch")
-    copies = np.broadcast_to(pair[0], (4, 5, size, num_labels))
-    shared = None if posterior is None else posterior[0, 0]
-    spread = None if shared is None else np.broadcast_to(shared, (4, 5, size))
-    expected = channel.encode(labels, pair[0], uniforms, shared)
-    for table, own in ((copies, shared), (pair[0], spread), (copies, spread)):
-        again = channel.encode(labels, table, uniforms, own)
-        _require_close(
-            again, expected, "the same message for a table or posterior and for its copies"
-        )
-    with np.errstate(divide="ignore"):
-        by_hand = np.logaddexp.reduce(np.log(public[0]) + log_density[..., None, :], axis=-1)
-    _require_close(
-        log_likelihood, by_hand, "log_likelihood equal to log sum_y f_k[y] q(z | y)", 1e-9, 1e-9
-    )
+        numbers = 1 + math.prod(channel.message_shape)
+        validation.fits_memory("samples", samples, numbers, "messages")
+
+    messages = _ChannelCalls.draw(channel, seed)
+    messages.check_shapes()
+    messages.check_single_draws()
+    messages.check_broadcasting()
+    messages.check_likelihood()
     misfit = find_misfit(channel, samples, seed)
     _require(misfit is None, str(misfit))
-    _require(np.array_equal(messages, sent), "a new array of messages from every call")
-    again = channel.encode(*drawn)
-    _require(
-        np.array_equal(again, sent), "the same message from the same label and uniforms, later on"
-    )
+    messages.check_repetition()
+    if promise and not is_builtin(type(channel)):
+        _check_promise(channel, seed)
+
+
+@dataclass(frozen=True)
+class _ChannelCalls:
+    """A batch of 4 x 5 messages of a channel under one of two tables each, and what they were drawn from."""
+
+    channel: Channel
+    labels: IntArray  # (4, 5)
+    tables: FloatArray  # (2, K, M)
+    candidates: FloatArray  # (4, 5, K, M): one of the tables for each message
+    uniforms: FloatArray  # (4, 5, num_uniforms)
+    posterior: FloatArray | None  # (4, 5, K) if the channel is adaptive
+    messages: Messages  # (4, 5, *message_shape)
+    messages_at_first: Messages  # a copy
+
+    @classmethod
+    def draw(cls, channel: Channel, seed: int) -> _ChannelCalls:
+        """Draw everything, and check that ``encode`` leaves its arguments as they were."""
+        rng = np.random.default_rng(seed)
+        size, num_labels = channel.num_hypotheses, channel.num_labels
+        tables = rng.dirichlet(np.full(num_labels, 0.3), size=(2, size))
+        candidates = tables[rng.integers(2, size=(4, 5))]
+        posterior = rng.dirichlet(np.ones(size), size=(4, 5)) if channel.adaptive else None
+        labels = rng.integers(num_labels, size=(4, 5))
+        uniforms = open_uniforms([rng], (4, 5, channel.num_uniforms))[0]
+
+        arguments = {
+            "labels": labels,
+            "candidates": candidates,
+            "uniforms": uniforms,
+            "posterior": posterior,
+        }
+        before = deepcopy(arguments)
+        messages = channel.encode(labels, candidates, uniforms, posterior)
+        for name, array in arguments.items():
+            _require(np.array_equal(array, before[name]), f"{name} left as they were")
+        _require_array("messages", messages, (4, 5, *channel.message_shape), floats=False)
+        copied = messages.copy()
+        return cls(channel, labels, tables, candidates, uniforms, posterior, messages, copied)
+
+    @property
+    def log_density(self) -> FloatArray:
+        return self.channel.log_density(self.messages, self.candidates, self.posterior)
+
+    @property
+    def log_likelihood(self) -> FloatArray:
+        return self.channel.log_likelihood(self.messages, self.candidates, self.posterior)
+
+    def check_shapes(self) -> None:
+        """Check that messages are points of their space, and that everything read from them has its shape."""
+        channel = self.channel
+        for message in self.messages.reshape(-1, *channel.message_shape):
+            _require(
+                channel.message_space.contains(message),
+                f"messages in {channel.message_space}, got {message!r} of type {message.dtype}",
+            )
+        log_density = self.log_density
+        _require_array("log_density", log_density, (4, 5, channel.num_labels))
+        _require(not np.isnan(log_density).any(), "a log_density without NaN")
+        _require_array("log_likelihood", self.log_likelihood, (4, 5, channel.num_hypotheses))
+        losses = channel.loss_estimates(self.messages, self.candidates, self.posterior)
+        _require_array("loss_estimates", losses, (4, 5, channel.num_hypotheses))
+        _require(np.isfinite(losses).all(), f"finite loss_estimates, got {losses}")
+
+    def check_single_draws(self) -> None:
+        """Check that messages and densities are the same one at a time."""
+        log_density = self.log_density
+        for i in np.ndindex(4, 5):
+            posterior = None if self.posterior is None else self.posterior[i]
+            message = self.channel.encode(
+                self.labels[i], self.candidates[i], self.uniforms[i], posterior
+            )
+            _require_close(message, self.messages[i], "the same message alone and in a batch")
+            alone = self.channel.log_density(self.messages[i], self.candidates[i], posterior)
+            _require_close(alone, log_density[i], "the same log_density alone and in a batch")
+
+    def check_broadcasting(self) -> None:
+        """Check that one table and one posterior give the same messages as their copies."""
+        table = self.tables[0]
+        table_copies = np.broadcast_to(table, self.candidates.shape)
+        posterior = None if self.posterior is None else self.posterior[0, 0]
+        posterior_copies = posterior
+        if posterior is not None and self.posterior is not None:
+            posterior_copies = np.broadcast_to(posterior, self.posterior.shape)
+
+        expected = self.channel.encode(self.labels, table, self.uniforms, posterior)
+        what = "the same message for a table or posterior and for its copies"
+        for candidates, public in (
+            (table_copies, posterior),
+            (table, posterior_copies),
+            (table_copies, posterior_copies),
+        ):
+            messages = self.channel.encode(self.labels, candidates, self.uniforms, public)
+            _require_close(messages, expected, what)
+
+    def check_likelihood(self) -> None:
+        """Check that the likelihood of a hypothesis is the mean of the density over its labels."""
+        with np.errstate(divide="ignore"):
+            log_joint = np.log(self.candidates) + self.log_density[..., None, :]
+        by_hand = np.logaddexp.reduce(log_joint, axis=-1)
+        what = "log_likelihood equal to log sum_y f_k[y] q(z | y)"
+        _require_close(self.log_likelihood, by_hand, what, 1e-9, 1e-9)
+
+    def check_repetition(self) -> None:
+        """Check that later calls neither change earlier messages nor draw others."""
+        unchanged = np.array_equal(self.messages, self.messages_at_first)
+        _require(unchanged, "a new array of messages from every call")
+        again = self.channel.encode(self.labels, self.candidates, self.uniforms, self.posterior)
+        what = "the same message from the same label and uniforms, later on"
+        _require(np.array_equal(again, self.messages_at_first), what)
+
+
+def _check_promise(channel: Channel, seed: int) -> None:
+    """Check the promise of a channel at random tables, and at equal and at disjoint hypotheses."""
+    rng = np.random.default_rng(seed)
+    shape = channel.num_hypotheses, channel.num_labels
+    equal = np.full(shape, 1.0 / channel.num_labels)
+    disjoint = np.eye(channel.num_labels)[np.arange(channel.num_hypotheses) % channel.num_labels]
+    tables = [equal, disjoint, 0.9 * disjoint + 0.1 * equal]
+    tables += [rng.dirichlet(np.full(shape[1], alpha), size=shape[0]) for alpha in (0.1, 0.3, 5.0)]
+    for table in tables:
+        try:
+            fault = find_broken_promise(channel, table, _PROMISE_SAMPLES)
+        except ValueError as error:
+            fault = f"a certificate at the table {validation.shorten(table)}: {error}"
+        _require(fault is None, f"a promise that is kept at every table of candidates: {fault}")
 
 
 def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> None:

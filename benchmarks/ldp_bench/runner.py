@@ -36,7 +36,7 @@ from ldp_gym.engine.learners import as_make_learner, is_directory
 from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
 from ldp_gym.natures.base import IID
-from ldp_gym.privacy.exact import warn_of_broken_promise
+from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.testing import (
     check_channel,

@@ -12,8 +12,8 @@ import sys
 import numpy as np
 
 import ldp_gym
+from ldp_gym.audit import certify
 from ldp_gym.channels.noisy import NoisyChannel
-from ldp_gym.privacy.audit import certify
 
 
 def draw_table(rng: np.random.Generator) -> np.ndarray:

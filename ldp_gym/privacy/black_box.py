@@ -27,7 +27,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.core.errors import extra
-from ldp_gym.privacy.exact import check_situation
+from ldp_gym.privacy.densities import check_situation
 from ldp_gym.privacy.mechanism import Mechanism
 from ldp_gym.statistics import largest_share, least_share
 

@@ -29,7 +29,8 @@ from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
-from ldp_gym.privacy.exact import check_situation, uniform_posterior
+from ldp_gym.privacy.certificate import uniform_posterior
+from ldp_gym.privacy.densities import check_situation
 
 TOTAL = 2**64
 """Sum of the entries of a column."""

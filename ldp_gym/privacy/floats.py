@@ -19,7 +19,7 @@ from ldp_gym.channels.noisy import LaplaceSingle
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.sampling import open_uniforms
-from ldp_gym.privacy.exact import check_situation
+from ldp_gym.privacy.densities import check_situation
 
 _UNIFORM_STEPS = 2**53
 """Number of values that a uniform random number can take."""

@@ -14,6 +14,8 @@ from typer import Argument, Option
 from ldp_bench.commands import arguments
 from ldp_bench.commands.arguments import allow_local_imports, one_line_errors, rules_of, say
 from ldp_bench.experiment import make_scenario
+from ldp_gym import audit as audits
+from ldp_gym.audit import certify, uniform_posterior
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
@@ -21,8 +23,6 @@ from ldp_gym.core.errors import MechanismFailedError, summarize
 from ldp_gym.core.registry import import_object, is_address
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.rules import Rules
-from ldp_gym.privacy import audit as audits
-from ldp_gym.privacy.audit import certify, uniform_posterior
 from ldp_gym.privacy.black_box import validate_trials
 from ldp_gym.testing import check_channel
 
@@ -97,7 +97,7 @@ def audit_command(
 def _keeps_contract(console: Console, channel: Channel) -> bool:
     """Check a third-party channel: a certificate is worth no more than its density."""
     try:
-        check_channel(channel)
+        check_channel(channel, promise=False)
     except (SystemExit, Exception) as error:  # whatever it raises breaks the contract
         what = str(error) if isinstance(error, AssertionError) else summarize(error)
         say(

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from ldp_gym import audit
+from ldp_gym.audit import certify
 from ldp_gym.channels.accounting import gaussian_vector_scale
 from ldp_gym.channels.clipping import RULES, Clipping
 from ldp_gym.channels.noisy import CALIBRATIONS, LaplaceSingle
-from ldp_gym.privacy import audit
-from ldp_gym.privacy.audit import certify
 
 NAMES = ["laplace-single", "laplace-vector", "gaussian-vector"]
 

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,14 +11,15 @@ from broken_channels import ClearText, less_noise
 from helpers import ALPHA, CHANNELS, PURE, clipped_by_hand, make_channel
 
 import ldp_gym
+from ldp_gym import audit
+from ldp_gym.audit import certify, estimate_epsilon, exact_delta, exact_epsilon
 from ldp_gym.channels.accounting import gaussian_delta
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
-from ldp_gym.privacy import audit, exact
-from ldp_gym.privacy.audit import certify, estimate_epsilon, exact_delta, exact_epsilon
-from ldp_gym.privacy.exact import beyond_worst_case
+from ldp_gym.privacy import densities
+from ldp_gym.privacy.densities import beyond_worst_case
 from ldp_gym.privacy.misfit import find_misfit
 from ldp_gym.testing import check_channel
 
@@ -80,9 +80,9 @@ def test_the_extrema_are_those_of_all_messages(name):
 
 def test_an_audit_in_parts_finds_the_same(monkeypatch):
     """One message at a time; here all at once. A density that sums to one passes in parts too."""
-    monkeypatch.setattr(exact, "_MOST_DENSITIES", 1)
+    monkeypatch.setattr(densities, "MOST_DENSITIES", 1)
     table = np.random.default_rng(0).dirichlet(np.ones(15), size=4)
-    exact._check_totals(
+    densities.check_totals(
         make_channel("adaptive-groups", 4, 15, 9), table, np.array([0.4, 0.3, 0.2, 0.1])
     )
     channel = make_channel("hybrid", *table.shape, 100)
@@ -308,14 +308,38 @@ class Leak(LaplaceSingle):
         return messages
 
 
-@pytest.mark.parametrize("kind", [less_noise(LaplaceSingle, 0.5), OpenHalfNoise, ClearText, Leak])
-def test_broken_channels_are_caught(kind):
-    """The black box catches all, the exact audit what the density admits, the check what it hides."""
-    channel, admits = kind(2, 5, 1000), kind is OpenHalfNoise
-    assert estimate_epsilon(channel, FIVE, trials=10**6 if kind is Leak else 10**5).epsilon > 1.2
-    assert certify(channel, FIVE).holds is not admits
-    with nullcontext() if admits else pytest.raises(AssertionError, match="log_density"):
+@pytest.mark.parametrize("kind", [less_noise(LaplaceSingle, 0.5), ClearText, Leak])
+def test_a_channel_whose_messages_do_not_follow_its_density_gets_no_certificate(kind):
+    channel = kind(2, 5, 1000)
+    certificate = certify(channel, FIVE)
+    assert not certificate.holds
+    assert certificate.verdict == "the promise fails"
+    assert "messages that follow log_density" in certificate.objection
+    with pytest.raises(AssertionError, match="log_density"):
         check_channel(channel)
+
+
+def test_a_channel_whose_density_admits_too_little_noise_is_convicted_by_its_density():
+    channel = OpenHalfNoise(2, 5, 1000)
+    certificate = certify(channel, FIVE)
+    assert certificate.objection is None
+    assert certificate.verdict == "the promise is broken"
+    assert certificate.epsilon == pytest.approx(1.996, abs=0.001)
+    with pytest.raises(AssertionError, match="a promise that is kept at every table of candidates"):
+        check_channel(channel)
+
+
+def test_the_contract_of_a_channel_can_be_checked_without_its_promise():
+    check_channel(OpenHalfNoise(2, 5, 1000), promise=False)
+
+
+@pytest.mark.parametrize("kind", [less_noise(LaplaceSingle, 0.5), OpenHalfNoise, ClearText])
+def test_the_black_box_convicts_broken_channels_by_their_messages(kind):
+    assert estimate_epsilon(kind(2, 5, 1000), FIVE, trials=10**5).epsilon > 1.2
+
+
+def test_the_black_box_finds_a_leak_of_one_message_in_a_thousand():
+    assert estimate_epsilon(Leak(2, 5, 1000), FIVE, trials=10**6).epsilon > 1.2
 
 
 def test_bad_arguments_of_the_audits_are_named():
@@ -388,15 +412,26 @@ class HalfTold(OpenHalfNoise):
         return np.array([[0.485, 0.0]])  # at THREE a ratio of 1.2, where the largest is 1.96
 
 
-def test_messages_that_were_sent_are_compared_with_the_worst_case():
-    channel = HalfTold(2, 3, 100)
+def test_a_certificate_finds_worse_messages_than_the_listed_worst_case():
+    certificate = certify(HalfTold(2, 3, 100), THREE)
+    assert not certificate.holds
+    assert certificate.epsilon == pytest.approx(1.96, abs=0.01)
+    assert "worst_case_messages among which the density ratio is largest" in certificate.objection
+
+
+def test_an_exact_epsilon_of_worst_cases_that_are_not_the_worst_is_refused():
     with pytest.raises(BrokenPromiseError, match="worst_case_messages among which the density"):
-        certify(channel, THREE)
-    assert "worst_case_messages among which" in find_misfit(channel, samples=5_000)
+        exact_epsilon(HalfTold(2, 3, 100), THREE)
+
+
+def test_the_check_of_messages_compares_them_with_the_listed_worst_case():
+    assert "worst_case_messages among which" in find_misfit(HalfTold(2, 3, 100), samples=5_000)
+
+
+def test_evaluate_warns_of_worst_cases_that_are_not_the_worst():
+    rules = {"channel": HalfTold(2, 3, 100), "hypotheses": THREE, "horizon": 100}
     with pytest.warns(BrokenPromiseWarning, match="no certificate .* which was sent"):
-        ldp_gym.evaluate(
-            "uniform", {"channel": channel, "hypotheses": THREE, "horizon": 100}, episodes=1
-        )
+        ldp_gym.evaluate("uniform", rules, episodes=1)
 
 
 @pytest.mark.parametrize("claimed", [1e-2, 1.0, 4.0])
