@@ -90,10 +90,18 @@ class BitChannel(EvenChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        questions, coin = (
-            self._question(uniforms[..., :-1], candidates, posterior),
-            uniforms[..., -1],
-        )
+        questions = self._question(uniforms[..., :-1], candidates, posterior)
+        return self._answer(questions, labels, candidates, uniforms[..., -1], posterior)
+
+    def _answer(
+        self,
+        questions: FloatArray,
+        labels: IntArray,
+        candidates: FloatArray,
+        coin: FloatArray,
+        posterior: Public = None,
+    ) -> Messages:
+        """The messages ``(..., K)`` of labels ``(...)`` about questions ``(..., K)``, with private coins."""
         contrast = self._contrast(questions, posterior)
         liked = self._terms(masses(candidates, np.asarray(labels))[..., None])
         factors = zip((contrast, np.abs(contrast)), liked, strict=True)
@@ -122,13 +130,13 @@ class BitChannel(EvenChannel):
         listed = self._all_questions(candidates, posterior)
         if listed is None:
             return list_by_coins(self._random_messages(NUM_DRAWS, candidates, posterior), None)
-        return list_by_coins(_both_answers(listed[0]), listed[1])
+        return list_by_coins(both_answers(listed[0]), listed[1])
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """Both answers to the question."""
-        return _both_answers(self._question(coins, candidates, posterior))
+        return both_answers(self._question(coins, candidates, posterior))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """A few hundred random questions with both answers: where no label ties, a ratio is eps or 0."""
@@ -141,7 +149,7 @@ class BitChannel(EvenChannel):
         return self.messages_given_coins(coins, candidates, posterior)
 
 
-def _both_answers(questions: FloatArray) -> Messages:
+def both_answers(questions: FloatArray) -> Messages:
     """Messages ``(..., 2, K)`` of questions ``(..., K)``."""
     return np.stack([questions, -questions], axis=-2)
 

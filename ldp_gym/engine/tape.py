@@ -7,8 +7,8 @@ Nothing here depends on the learner's predictions. So the single environment, th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,12 @@ np.empty(31 * 2**20, dtype=np.uint8)
 
 
 @dataclass(frozen=True)
-class Tape:
-    """n rounds of B episodes.
+class OpenRounds:
+    """n rounds of B episodes up to the user's answer.
 
     Candidates have a round axis of 1 where they do not change within an episode, and are the bare ``(K, M)``
-    table where all episodes share it. Distributions, negentropies, members and labels are hidden from
-    learners. Log-likelihoods are None if nothing acts on the public posterior.
+    table where all episodes share it. Distributions, negentropies, members, labels and coins are hidden from
+    learners.
     """
 
     contexts: FloatArray | None  # x_t, (B, n, d); None if nothing needs them
@@ -44,26 +44,82 @@ class Tape:
     negentropies: FloatArray  # of these distributions, (B, n or 1), for the KL
     members: IntArray  # index of the true hypothesis, -1 for a truth outside the class, (B, n or 1)
     labels: IntArray  # Y_t, (B, n)
+    coins: FloatArray  # uniforms of the channel, (B, n, num_uniforms)
+
+
+@dataclass(frozen=True)
+class Tape:
+    """n rounds of B episodes: the fields of :class:`OpenRounds` but the coins, and the messages.
+
+    Log-likelihoods are None if nothing acts on the public posterior.
+    """
+
+    contexts: FloatArray | None
+    candidates: FloatArray
+    distributions: FloatArray
+    negentropies: FloatArray
+    members: IntArray
+    labels: IntArray
     messages: Messages  # Ytilde_t, (B, n, *message_shape)
     log_likelihoods: FloatArray | None = None  # (B, n, K)
+
+    @classmethod
+    def of(
+        cls, rounds: OpenRounds, messages: Messages, log_likelihoods: FloatArray | None
+    ) -> Tape:
+        """Rounds with the users' messages."""
+        return cls(
+            contexts=rounds.contexts,
+            candidates=rounds.candidates,
+            distributions=rounds.distributions,
+            negentropies=rounds.negentropies,
+            members=rounds.members,
+            labels=rounds.labels,
+            messages=messages,
+            log_likelihoods=log_likelihoods,
+        )
 
     def uniform_losses(self) -> FloatArray:
         """The losses ``KL(p*_t, mean_j f_j(x_t))`` of the uniform mixture, ``(B, n)``."""
         mean = np.add.reduce(self.candidates, axis=-2) / self.candidates.shape[-2]
-        return np.broadcast_to(kl(self.distributions, mean, self.negentropies), self.labels.shape)
+        losses = kl(self.distributions, mean, self.negentropies)
+        return np.broadcast_to(losses, self.labels.shape)
 
     def read_by(self, channel: Channel, games: slice = slice(None)) -> FloatArray:
         """The log-likelihoods ``(B, n, K)`` of the channel's messages, in all games or some."""
         if self.log_likelihoods is not None:
             return self.log_likelihoods[games]
-        candidates = self.candidates if self.candidates.ndim == 2 else self.candidates[games]
-        return channel.log_likelihood(self.messages[games], candidates)
+        if self.candidates.ndim == 2:
+            return channel.log_likelihood(self.messages[games], self.candidates)
+        return channel.log_likelihood(self.messages[games], self.candidates[games])
+
+
+class RoundUniforms(NamedTuple):
+    """The uniforms of a block of rounds by their use, each ``(B, n, number)``."""
+
+    nature: FloatArray
+    truth: FloatArray
+    label: FloatArray
+    channel: FloatArray
+
+
+class Laws(NamedTuple):
+    """What the labels of a block of rounds are drawn from; the axes are those of :class:`OpenRounds`."""
+
+    candidates: FloatArray
+    distributions: FloatArray
+    negentropies: FloatArray
+    members: IntArray
+    cumulative: FloatArray  # distribution functions of the labels, (B, n or 1, M)
 
 
 class Episodes:
     """B episodes under way, with the state of Nature and the users.
 
-    With ``show_contexts=False``, contexts of a constant class, which nobody reads, are not computed.
+    Args:
+        scenario: the game.
+        starts: the start of each episode.
+        show_contexts: False if nobody reads contexts: those of a constant class are then not computed.
     """
 
     def __init__(
@@ -75,12 +131,11 @@ class Episodes:
         )
         self._nature_adapts = self._needs_contexts and scenario.nature.adaptive
         self.starts = list(starts)
-        self._uniforms = UniformStreams(
-            [start.generator for start in self.starts], scenario.num_uniforms
-        )
+        generators = [start.generator for start in self.starts]
+        self._uniforms = UniformStreams(generators, scenario.num_uniforms)
         self._truth = np.stack([start.truth for start in self.starts])
         self._prepared: Any = None
-        self._constant: tuple[dict[str, Any], FloatArray] | None = None
+        self._constant_laws: Laws | None = None
         self._round = 0
         self._context = np.zeros((len(self.starts), scenario.hypotheses.context_dim))
         self._posterior = scenario.game.public_posterior((len(self.starts),))
@@ -90,9 +145,10 @@ class Episodes:
         kept = np.flatnonzero(which)
         self.starts = [self.starts[i] for i in kept]
         self._uniforms.keep(kept)
-        self._truth, self._context = self._truth[kept], self._context[kept]
+        self._truth = self._truth[kept]
+        self._context = self._context[kept]
         self._posterior.keep(kept)
-        self._constant = None
+        self._constant_laws = None
         if self.scenario.redraws:
             self._prepared = None
 
@@ -103,81 +159,113 @@ class Episodes:
             return ClassPerEpisode([start.hypotheses for start in self.starts])
         return self.scenario.hypotheses
 
-    def play(self, rounds: int) -> Tape:
-        """Play the next rounds of every episode."""
-        uniforms = self._uniforms.take(
-            rounds, most=max(rounds, self.scenario.horizon - self._round)
-        )
-        if not self._nature_adapts:
-            return self._play(uniforms)
-        tapes = [self._play(uniforms[:, t : t + 1]) for t in range(rounds)]
+    def play(self, rounds: int, contexts: FloatArray | None = None) -> Tape:
+        """Play the next rounds of every episode.
+
+        Args:
+            rounds: their number.
+            contexts: Nature's contexts ``(B, rounds, d)``, if her seat is played from outside.
+        """
+        uniforms = self._take_uniforms(rounds)
+        if contexts is not None or not self._nature_adapts:
+            return self._play(uniforms, contexts)
+        tapes = [self._play(uniforms[:, t : t + 1], None) for t in range(rounds)]
         return _concatenate(tapes, self.scenario.constant_fields)
 
-    def _play(self, uniforms: FloatArray) -> Tape:
+    def open(self, rounds: int, contexts: FloatArray | None = None) -> OpenRounds:
+        """Play the next rounds up to the users' answers, for a designer's seat played from outside.
+
+        If nature is adaptive, ``rounds`` is 1, and :meth:`hear` tells her each answer.
+        """
+        return self._open(self._take_uniforms(rounds), contexts)
+
+    def hear(self, log_likelihoods: FloatArray) -> None:
+        """Advance what an adaptive nature knows by answers of log-likelihoods ``(B, K)``."""
+        if self._nature_adapts:
+            self._posterior.advance(log_likelihoods)
+
+    def _take_uniforms(self, rounds: int) -> FloatArray:
+        left = self.scenario.horizon - self._round
+        return self._uniforms.take(rounds, most=max(rounds, left))
+
+    def _play(self, uniforms: FloatArray, contexts: FloatArray | None) -> Tape:
         """Play the rounds of the given uniforms ``(B, n, num_uniforms)``."""
+        rounds = self._open(uniforms, contexts)
+        messages, log_likelihoods = self._send(rounds)
+        self._check_messages(messages, rounds.labels.shape)
+        return Tape.of(rounds, messages, log_likelihoods)
+
+    def _open(self, uniforms: FloatArray, chosen: FloatArray | None) -> OpenRounds:
+        """Play rounds up to the answers, with contexts that were chosen outside or by the nature."""
+        scenario = self.scenario
         rounds = np.broadcast_to(self._round + np.arange(uniforms.shape[1]), uniforms.shape[:2])
-        # A round's row: the context's uniforms, the truth's, the label's one, the channel's.
-        ends = np.cumsum([self.scenario.nature.num_uniforms, self.scenario.truth.num_uniforms, 1])
-        of_nature, of_truth, of_label, of_channel = np.split(uniforms, ends, axis=-1)
-        contexts = self._contexts(of_nature, of_truth, rounds) if self._needs_contexts else None
-        now, behind = self._laws(of_truth, rounds, contexts)
-        labels = inverse(behind, of_label[..., 0])
+        ends = np.cumsum([scenario.nature.num_uniforms, scenario.truth.num_uniforms, 1])
+        drawn = RoundUniforms(*np.split(uniforms, ends, axis=-1))
+
+        contexts = chosen
+        if chosen is not None:
+            self._context = chosen[:, -1]
+        elif self._needs_contexts:
+            contexts = self._contexts(drawn, rounds)
+
+        laws = self._laws(drawn.truth, rounds, contexts)
+        labels = inverse(laws.cumulative, drawn.label[..., 0])
         self._round += uniforms.shape[1]
-        messages, log_likelihoods = self._send(labels, now["candidates"], of_channel)
-        self._check_messages(messages, labels.shape)
-        return Tape(
+        return OpenRounds(
             contexts=contexts,
+            candidates=laws.candidates,
+            distributions=laws.distributions,
+            negentropies=laws.negentropies,
+            members=laws.members,
             labels=labels,
-            messages=messages,
-            log_likelihoods=log_likelihoods,
-            **now,
+            coins=drawn.channel,
         )
 
-    def _send(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
-    ) -> tuple[Messages, FloatArray | None]:
+    def _send(self, rounds: OpenRounds) -> tuple[Messages, FloatArray | None]:
         """Send the users' messages; with their log-likelihoods if the public posterior is needed."""
         channel = self.scenario.channel
         if channel.adaptive:
-            return send_adaptively(channel, self._posterior, labels, candidates, uniforms)
-        messages = channel.encode(labels, candidates, uniforms)
+            return send_adaptively(
+                channel, self._posterior, rounds.labels, rounds.candidates, rounds.coins
+            )
+        messages = channel.encode(rounds.labels, rounds.candidates, rounds.coins)
         if not self._nature_adapts:
             return messages, None
-        log_likelihoods = channel.log_likelihood(messages, candidates)
+        log_likelihoods = channel.log_likelihood(messages, rounds.candidates)
         self._posterior.advance(log_likelihoods[:, 0])
         return messages, log_likelihoods
 
     def _check_messages(self, messages: Any, shape: tuple[int, ...]) -> None:
         """Check a block's messages if the channel is the user's: points of its space, and no NaN."""
         channel = self.scenario.channel
-        if not is_builtin(type(channel)):
-            _check_array(channel, "messages", messages, (*shape, *channel.message_shape))
-            if channel.check_messages(messages) is not messages:
-                raise ValueError(
-                    f"{channel!r} must give messages of integers, got {messages.dtype}"
-                )
+        if is_builtin(type(channel)):
+            return
+        _check_array(channel, "messages", messages, (*shape, *channel.message_shape))
+        if channel.check_messages(messages) is not messages:
+            raise ValueError(f"{channel!r} must give messages of integers, got {messages.dtype}")
 
-    def _laws(
-        self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None
-    ) -> tuple[dict[str, Any], FloatArray]:
-        """Fields of :class:`Tape` from which labels are drawn, and the cumulative distribution functions."""
-        if self._constant is not None:
-            return self._constant
+    def _laws(self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None) -> Laws:
+        """What the labels of a block are drawn from; kept if it is the same in all rounds."""
+        if self._constant_laws is not None:
+            return self._constant_laws
+
         candidates = self._hypotheses(self._context if contexts is None else contexts)
         self._check_candidates(candidates, rounds.shape)
+
         truth = self.scenario.truth
         view = TruthView(self._truth, uniforms, rounds, contexts, _with_rounds(candidates))
         distributions = truth.distributions(view)
         self._check_distributions(distributions, rounds.shape)
-        now = {
-            "candidates": candidates,
-            "distributions": distributions,
-            "negentropies": negentropy(distributions),
-            "members": truth.members(view),
-        }
-        laws = now, cumulative(distributions)
+
+        laws = Laws(
+            candidates=candidates,
+            distributions=distributions,
+            negentropies=negentropy(distributions),
+            members=truth.members(view),
+            cumulative=cumulative(distributions),
+        )
         if "distributions" in self.scenario.constant_fields:
-            self._constant = laws
+            self._constant_laws = laws
         return laws
 
     def _check_candidates(self, candidates: FloatArray, shape: tuple[int, ...]) -> None:
@@ -189,71 +277,73 @@ class Episodes:
         elif self.scenario.redraws:
             expected = (len(self.starts), 1, *expected)
         _check_array(hypotheses, "candidates", candidates, expected)
+
         ours = is_builtin(type(hypotheses))
-        if self._round == 0 or not ours:
-            rows = candidates[:, 0] if ours and candidates.ndim > 2 else candidates
-            _check_rows(hypotheses, "candidates", rows, lambda row: f"hypothesis {row[-1]}")
+        if ours and self._round > 0:
+            return
+        rows = candidates[:, 0] if ours and candidates.ndim > 2 else candidates
+        _check_rows(hypotheses, "candidates", rows, lambda row: f"hypothesis {row[-1]}")
 
     def _check_distributions(self, distributions: Any, shape: tuple[int, ...]) -> None:
         """Check a block's distributions: the truth may be the user's."""
-        truth, num_labels = self.scenario.truth, self.scenario.hypotheses.num_labels
-        short = getattr(distributions, "shape", None) == (shape[0], 1, num_labels)
-        expected = (shape[0], 1 if short else shape[1], num_labels)
-        _check_array(truth, "distributions", distributions, expected)
+        truth = self.scenario.truth
+        num_games, rounds = shape
+        num_labels = self.scenario.hypotheses.num_labels
+        if getattr(distributions, "shape", None) == (num_games, 1, num_labels):
+            rounds = 1
+        _check_array(truth, "distributions", distributions, (num_games, rounds, num_labels))
         _check_rows(
             truth, "distributions", distributions, lambda row: f"round {self._round + row[-1]}"
         )
-        if (
-            "distributions" in self.scenario.constant_fields
-            and (distributions != distributions[:, :1]).any()
-        ):
+        constant = "distributions" in self.scenario.constant_fields
+        if constant and (distributions != distributions[:, :1]).any():
             raise ValueError(
                 f"{truth!r} says that it is constant, and its distributions change from round to round: set "
                 f"constant = False"
             )
 
-    def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
+    def _contexts(self, drawn: RoundUniforms, rounds: IntArray) -> FloatArray:
         """Contexts that nature picks for a block of rounds."""
-        nature, shape = self.scenario.nature, rounds.shape
-        if nature.adaptive and self._prepared is None:
-            scenario = self.scenario
-            self._prepared = (
-                scenario.prepare_nature(self._hypotheses)
-                if scenario.redraws
-                else scenario.prepared_nature
-            )
+        nature = self.scenario.nature
 
         def truth_at(contexts: FloatArray, candidates: FloatArray) -> FloatArray:
             """The truth of this round at other contexts, side by side on the axis of the rounds."""
-            pool = (shape[0], contexts.shape[1])
-            return self.scenario.truth.distributions(
-                TruthView(
-                    self._truth,
-                    np.broadcast_to(of_truth, (*pool, of_truth.shape[-1])),
-                    np.broadcast_to(rounds, pool),
-                    np.broadcast_to(contexts, (*pool, contexts.shape[-1])),
-                    _with_rounds(candidates),
-                )
+            shape = (len(rounds), contexts.shape[1])
+            view = TruthView(
+                self._truth,
+                np.broadcast_to(drawn.truth, (*shape, drawn.truth.shape[-1])),
+                np.broadcast_to(rounds, shape),
+                np.broadcast_to(contexts, (*shape, contexts.shape[-1])),
+                _with_rounds(candidates),
             )
+            return self.scenario.truth.distributions(view)
 
-        contexts = nature.contexts(
-            NatureView(
-                uniforms=uniforms,
-                rounds=rounds,
-                previous=self._context,
-                hypotheses=self._hypotheses,
-                posterior=self._posterior.weights if nature.adaptive else None,
-                rounds_left=self.scenario.horizon - self._round if nature.adaptive else None,
-                prepared=self._prepared,
-                truth=truth_at if nature.leaks_truth else None,
-                episode=self._truth if nature is self.scenario.truth.nature else None,
-            )
+        view = NatureView(
+            uniforms=drawn.nature,
+            rounds=rounds,
+            previous=self._context,
+            hypotheses=self._hypotheses,
+            posterior=self._posterior.weights if nature.adaptive else None,
+            rounds_left=self.scenario.horizon - self._round if nature.adaptive else None,
+            prepared=self._prepared_nature() if nature.adaptive else None,
+            truth=truth_at if nature.leaks_truth else None,
+            episode=self._truth if nature is self.scenario.truth.nature else None,
         )
-        _check_array(nature, "contexts", contexts, (*shape, nature.context_dim))
+        contexts = nature.contexts(view)
+        _check_array(nature, "contexts", contexts, (*rounds.shape, nature.context_dim))
         if not np.isfinite(contexts).all():
             raise ValueError(f"{nature!r} must give finite contexts, got {contexts!r}")
         self._context = contexts[:, -1]
         return contexts
+
+    def _prepared_nature(self) -> Any:
+        """What an adaptive nature has worked out for the class, or for the episodes' own classes."""
+        if self._prepared is None:
+            if self.scenario.redraws:
+                self._prepared = self.scenario.prepare_nature(self._hypotheses)
+            else:
+                self._prepared = self.scenario.prepared_nature
+        return self._prepared
 
 
 class ClassPerEpisode:
@@ -265,29 +355,38 @@ class ClassPerEpisode:
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Candidates ``(B, n, K, M)`` at contexts ``(B or 1, n, d)``; a round axis of 1 if constant."""
         contexts = np.broadcast_to(contexts, (len(self.classes), *contexts.shape[1:]))
-        each = [f(x) for f, x in zip(self.classes, contexts, strict=True)]
-        candidates = np.stack([table[None] for table in each] if self.classes[0].constant else each)
+        tables = [f(x) for f, x in zip(self.classes, contexts, strict=True)]
+        if self.classes[0].constant:
+            candidates = np.stack(tables)[:, None]
+        else:
+            candidates = np.stack(tables)
         candidates.flags.writeable = False  # shared with every learner
         return candidates
 
 
 def _check_array(source: object, what: str, array: Any, shape: tuple[int, ...]) -> None:
     """Check an array of floats, or of messages."""
-    kind, found = getattr(getattr(array, "dtype", None), "kind", ""), getattr(array, "shape", None)
-    if found != shape or kind not in ("iuf" if what == "messages" else "f"):
-        got = type(array).__name__ if found is None else f"{array.dtype} of shape {found}"
-        raise ValueError(
-            f"{source!r} must give {what} as an array of floats, of shape {shape}, got {got}"
-        )
+    kinds = "iuf" if what == "messages" else "f"
+    kind = getattr(getattr(array, "dtype", None), "kind", None)
+    actual_shape = getattr(array, "shape", None)
+    if actual_shape == shape and kind is not None and kind in kinds:
+        return
+    if actual_shape is None:
+        got = type(array).__name__
+    else:
+        got = f"{array.dtype} of shape {actual_shape}"
+    raise ValueError(
+        f"{source!r} must give {what} as an array of floats, of shape {shape}, got {got}"
+    )
 
 
 def _check_rows(
     source: object, what: str, rows: FloatArray, name_row: Callable[[list[int]], str]
 ) -> None:
+    """Check that rows of probabilities sum to one."""
+    advice = "probabilities sum to one"
     try:
-        game_arrays.row_totals(
-            rows, game_arrays.ROW_TOLERANCE, name_row, "probabilities sum to one"
-        )
+        game_arrays.row_totals(rows, game_arrays.ROW_TOLERANCE, name_row, advice)
     except ValueError as error:
         raise ValueError(f"{source!r} gives wrong {what}: {error}") from error
 
@@ -299,9 +398,12 @@ def _with_rounds(candidates: FloatArray) -> FloatArray:
 
 def _concatenate(tapes: list[Tape], unchanged: frozenset[str]) -> Tape:
     """Join tapes of one round each; fields that do not change within an episode stay as they are."""
-    changed = {
-        name: np.concatenate([getattr(tape, name) for tape in tapes], axis=1)
-        for name, values in vars(tapes[0]).items()
-        if name not in unchanged and values is not None
-    }
-    return replace(tapes[0], **changed)
+    joined: dict[str, Any] = {}
+    for field in fields(Tape):
+        first = getattr(tapes[0], field.name)
+        if field.name in unchanged or first is None:
+            joined[field.name] = first
+        else:
+            parts = [getattr(tape, field.name) for tape in tapes]
+            joined[field.name] = np.concatenate(parts, axis=1)
+    return Tape(**joined)

@@ -1,4 +1,4 @@
-"""LDPDist-v0 for B games in lock step."""
+"""B games in lock step as a Gymnasium vector environment, for any role."""
 
 from __future__ import annotations
 
@@ -15,19 +15,16 @@ from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray
-from ldp_gym.engine.referee import member_option
-from ldp_gym.engine.rules import rule, takes
+from ldp_gym.engine.referee import Info, member_option
+from ldp_gym.engine.rules import takes
 from ldp_gym.engine.scenario import episode_generator
-from ldp_gym.engine.simplex import Simplex
+from ldp_gym.envs.base import EnvArguments, RefereedEnv
 from ldp_gym.envs.rendering.frames import Frame
-from ldp_gym.envs.single import EnvArguments, RefereedEnv
-
-Observations = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SeveralGames:
-    """Arguments of a vector environment."""
+class VectorArguments(EnvArguments):
+    """Arguments of an environment of B games.
 
     num_envs: int = field(default=1, kw_only=False, metadata={"sentence": "B."})
     autoreset_mode: str | AutoresetMode = rule(
@@ -47,23 +44,10 @@ class VectorArguments(SeveralGames, EnvArguments):
     )
 
 
-class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
-    """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
+class LockStepEnv(RefereedEnv, VectorEnv[Any, Any, npt.NDArray[Any]]):
+    """B games in which an agent plays a role, in NumPy throughout.
 
-    ``reset(seed=s)`` makes game i the one that the single environment plays under ``reset(seed=s + i)``. The
-    arguments are ``num_envs``, ``autoreset_mode``, ``render_mode`` (:class:`VectorArguments`), and the rules
-    of the game (:class:`ldp_gym.engine.rules.Rules`). For stable-baselines3, wrap it:
-    ``ldp_agents.rl.SB3VecEnv(envs)``.
-
-    Example:
-        >>> import gymnasium as gym, numpy as np, ldp_gym
-        >>> envs = gym.make_vec("LDPDist-v0", num_envs=3, horizon=10)
-        >>> observations, _ = envs.reset(seed=0)
-        >>> observations["context"].shape
-        (3, 4)
-        >>> _, rewards, *_ = envs.step(np.full((3, 16), 1 / 16))
-        >>> rewards.shape
-        (3,)
+    A subclass names its :class:`~ldp_gym.engine.role.Role`, and its arguments if there are any of its own.
     """
 
     metadata: dict[str, Any] = {
@@ -74,28 +58,29 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
 
     @takes(VectorArguments)
     def __init__(self, arguments: VectorArguments) -> None:
-        self._make_games(arguments)
-        self.single_observation_space = self.scenario.observation_space
-        self.single_action_space = self.scenario.action_space
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self._actions: Any = Simplex(self.game.num_labels, (self.num_envs,))
-        self.action_space = self._actions
+        self._make(arguments)
 
-    def _make_games(self, arguments: Any, num_games: int = 1) -> None:
+    def _make(self, arguments: VectorArguments) -> None:
         self.num_envs = validation.whole("num_envs", arguments.num_envs, least=1)
         mode = getattr(arguments.autoreset_mode, "value", arguments.autoreset_mode)
-        known = [each.value for each in AutoresetMode]
+        known = [known_mode.value for known_mode in AutoresetMode]
         self.autoreset_mode = AutoresetMode(validation.choice("autoreset_mode", mode, known))
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
-        super()._make_games(arguments, self.num_envs)
+
+        self._make_games(arguments, self.num_envs)
+        self._actions = self._referee.role.actions((self.num_envs,))
+        self.single_observation_space = self._observation.space
+        self.single_action_space = self._actions.space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
 
     def reset(
         self,
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Observations, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every game, or in those of ``options["reset_mask"]``.
 
         Args:
@@ -106,44 +91,45 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         mask = self._reset_mask(options.pop("reset_mask", None))
         seeds = validation.seeds("seed", seed, self.num_envs)
         infos = self._begin(mask, seeds, member_option(self.scenario, options))
-        return self._referee.observe(), infos
+        return self._observation.observe(), infos
 
     def step(
         self, actions: npt.ArrayLike
-    ) -> tuple[Observations, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
-        """Predict the distributions of this round's labels, ``(B, M)``."""
+    ) -> tuple[Any, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
+        """Play the agents' turns of this round, ``(B, ...)``, and the round to its end."""
         resetting = self._referee.over.copy()
-        some_reset = resetting.any()
-        if some_reset:
+        any_resets = resetting.any()
+        if any_resets:
             actions = self._without(actions, resetting)
-        rewards, info = self._referee.judge(self._actions.distribution(actions))
+
+        rewards, info = self._referee.judge(self._actions.read(actions))
         over = self._referee.over & ~resetting
         infos = _masked(info, ~resetting)
-        if some_reset:
+        if any_resets:
             rewards[resetting] = 0.0
             infos = _merged(infos, self._begin(resetting))
         if over.any():
-            ended = self._referee.episode_info()
-            if self.autoreset_mode is AutoresetMode.SAME_STEP:
-                final = self._final(over, _masked(info | ended, over))
-                infos = _merged(_masked(info, ~over), self._begin(over)) | final
-            else:
-                infos |= _masked(ended, over)
-        return self._referee.observe(), rewards, over, np.zeros_like(over), infos
+            infos = self._end(infos, info, over)
+        return self._observation.observe(), rewards, over, np.zeros_like(over), infos
 
-    def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
+    def _end(self, infos: dict[str, Any], info: Info, over: BoolArray) -> dict[str, Any]:
+        """The infos of a step in which games ended, with what is shown at their ends."""
+        ended = self._referee.role.end_info()
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = self._final(over, _masked(info | ended, over))
+            return _merged(_masked(info, ~over), self._begin(over)) | final
+        return infos | _masked(ended, over)
+
+    def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> npt.NDArray[Any]:
         """The actions, with a placeholder where a game starts over and its action is not played."""
-        if (
-            self.autoreset_mode is not AutoresetMode.NEXT_STEP
-            or not self._referee.begun[resetting].all()
-        ):
-            raise ResetNeeded(
-                f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
-            )
-        actions = np.array(validation.numbers("an action", actions))
-        if actions.shape == self._actions.shape:  # else the shape is refused later
-            actions[resetting] = 1.0 / actions.shape[-1]
-        return actions
+        may_reset = self.autoreset_mode is AutoresetMode.NEXT_STEP
+        if not may_reset or not self._referee.begun[resetting].all():
+            games = np.flatnonzero(resetting).tolist()
+            raise ResetNeeded(f"games {games} are over, or have not begun: reset them first")
+        copied = np.array(validation.numbers("an action", actions))
+        if copied.shape == self.action_space.shape:  # else the shape is refused later
+            copied[resetting] = self._actions.placeholder
+        return copied
 
     def _begin(
         self, mask: BoolArray, seeds: Sequence[int | None] | None = None, member: int | None = None
@@ -156,6 +142,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         return _masked(self._referee.begin(games, generators, member), mask)
 
     def _generator(self, game: int, seed: int | None) -> np.random.Generator:
+        """The generator of a game's next episode, under a new seed or the last."""
         root = self._roots[game]
         if seed is not None or root is None:
             root, _ = seeding.np_random(seed)
@@ -164,14 +151,13 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
 
     def _final(self, over: BoolArray, infos: dict[str, Any]) -> dict[str, Any]:
         """Last observations and infos of games that are over, before they begin again in the same step."""
-        shown = self._referee.observe()
+        shown = self._observation.observe()
         last = np.full(self.num_envs, None, dtype=object)
-        for game in np.flatnonzero(over):
-            last[game] = (
-                {key: value[game] for key, value in shown.items()}
-                if isinstance(shown, dict)
-                else shown[game]
-            )
+        for game in np.flatnonzero(over).tolist():
+            if isinstance(shown, dict):
+                last[game] = {key: values[game] for key, values in shown.items()}
+            else:
+                last[game] = shown[game]
         return {
             "final_obs": last,
             "_final_obs": over.copy(),
@@ -180,6 +166,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         }
 
     def _reset_mask(self, mask: object) -> BoolArray:
+        """The games to reset, from ``options["reset_mask"]``; all if there is none."""
         if mask is None:
             return np.ones(self.num_envs, dtype=np.bool_)
         expected = f"reset_mask must be a boolean array of shape ({self.num_envs},)"
@@ -206,14 +193,15 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         return self._frames()
 
 
-def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:
+def _masked(info: Info, mask: BoolArray) -> dict[str, Any]:
     """Vector infos in Gymnasium's form: each key with a mask of its games."""
     infos: dict[str, Any] = {}
-    everyone = mask.all()
+    all_games = mask.all()
     for key, values in info.items():
-        infos[key] = (
-            values if everyone else np.where(_along(mask, values), values, np.zeros_like(values))
-        )
+        shown = values
+        if not all_games:
+            shown = np.where(_along(mask, values), values, np.zeros_like(values))
+        infos[key] = shown
         infos[f"_{key}"] = mask.copy()
     return infos
 
@@ -223,7 +211,8 @@ def _merged(infos: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
     merged = dict(infos)
     for key in [key for key in others if f"_{key}" in others]:
         mask = others[f"_{key}"]
-        merged[key] = np.where(_along(mask, others[key]), others[key], infos.get(key, others[key]))
+        before = infos.get(key, others[key])
+        merged[key] = np.where(_along(mask, others[key]), others[key], before)
         merged[f"_{key}"] = mask | infos.get(f"_{key}", False)
     return merged
 
