@@ -17,8 +17,7 @@ from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.simplex import Simplex
 from ldp_gym.envs.box import NAMED_GAMES as _NAMED_GAMES
-from ldp_gym.envs.single import LDPDistEnv
-from ldp_gym.envs.vector import LDPDistVectorEnv
+from ldp_gym.envs.dist import LDPDistEnv, LDPDistVectorEnv
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.natures.base import NATURES, Nature
@@ -49,8 +48,8 @@ __version__ = _VERSION
 
 _gym.register(
     id="LDPDist-v0",
-    entry_point="ldp_gym.envs.single:LDPDistEnv",
-    vector_entry_point="ldp_gym.envs.vector:LDPDistVectorEnv",
+    entry_point="ldp_gym.envs.dist:LDPDistEnv",
+    vector_entry_point="ldp_gym.envs.dist:LDPDistVectorEnv",
     order_enforce=False,  # it says itself what to call first
 )
 for _name, _game in {

@@ -27,8 +27,10 @@ from ldp_gym.engine.learners import (
 )
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
+from ldp_gym.engine.seats import Seat
 from ldp_gym.engine.tape import Episodes, Tape
-from ldp_gym.envs.single import EnvArguments, LDPDistEnv
+from ldp_gym.envs.base import EnvArguments
+from ldp_gym.envs.single import SingleEnv
 from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, one_thread, share_out
 from ldp_gym.statistics import CONFIDENCE, Estimate, largest_mean
@@ -304,13 +306,12 @@ def as_scenario(env: object) -> Scenario:
     """Scenario of rules, of a dict of them, or of an environment."""
     if isinstance(env, Mapping | Rules):
         return EnvArguments.of(env, "env").scenario()
-    if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
-        scenario = env.unwrapped.scenario
-        if env.unwrapped.game.channel is scenario.channel:
-            return scenario
+    if isinstance(env, gym.Env) and isinstance(env.unwrapped, SingleEnv):
+        if Seat.LEARNER in env.unwrapped.seats:
+            return env.unwrapped.scenario
         raise TypeError(
-            f"learners do not play {env}, where an agent asks: score its policy, or play it as a "
-            f"channel (ldp_agents.rl.as_channel)"
+            f"learners do not play {env}, where an agent asks or picks contexts: score its policy, or play "
+            f"it as a channel (ldp_agents.rl.as_channel)"
         )
     raise TypeError(
         f'env must be a dict of gym.make("LDPDist-v0", ...) arguments or such an environment, got '

@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy.typing as npt
+from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core.arrays import FloatArray, mixture
 from ldp_gym.core.validation import describe
@@ -52,7 +53,7 @@ class SoftmaxAction(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructo
 
     def action(self, action: npt.ArrayLike) -> FloatArray:
         """The distribution over the labels that an action stands for."""
-        return self._logits.distribution(action)
+        return self._logits.read(action)
 
 
 class MixtureAction(SoftmaxAction):
@@ -86,7 +87,8 @@ class VectorSoftmaxAction(gym.vector.VectorActionWrapper):
     ) -> None:
         super().__init__(_checked(self, env, gym.vector.VectorEnv))
         self._logits = Logits(getattr(game_of(env), self._size), logit_range, (env.num_envs,))
-        self.single_action_space, self.action_space = self._logits.space, self._logits.batched_space
+        self.single_action_space = self._logits.space
+        self.action_space = batch_space(self._logits.space, env.num_envs)
 
     @property
     def autoreset_mode(self) -> gym.vector.AutoresetMode:
@@ -95,7 +97,7 @@ class VectorSoftmaxAction(gym.vector.VectorActionWrapper):
 
     def actions(self, actions: npt.ArrayLike) -> FloatArray:
         """The distributions over the labels that actions stand for."""
-        return self._logits.distribution(actions)
+        return self._logits.read(actions)
 
 
 class VectorMixtureAction(VectorSoftmaxAction):

@@ -53,8 +53,8 @@ class Observer:
 
     reads_candidates = True
 
-    def begin(self, games: IntArray) -> None:
-        """Take note that the given games begin, before the first block of their tape."""
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
+        """Take note that episodes begin in the given games, before the first block of their tape."""
 
     def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
         """Fields ``(len(games), n, ...)`` to record next to a block of these games' tape."""
@@ -164,7 +164,7 @@ class Playback:
         self._groups = [group for group in self._groups if group.games.size]
         self._groups.append(ResetGroup(games, Episodes(self.scenario, starts)))
         for observer in self._observers:
-            observer.begin(games)
+            observer.begin(games, starts)
         self.over[games] = False
         if self._bayes is not None:
             self._bayes.restart(games)
@@ -214,7 +214,8 @@ class Playback:
     def _record_ahead(self, group: ResetGroup) -> None:
         """Record as many of a group's next rounds as a block may have."""
         most = self._block
-        if self.scenario.adaptive:
+        rounds_are_dear = self.scenario.adaptive and not self._designer_is_outside
+        if rounds_are_dear:
             # Blocks double from the first on: their length changes nothing in the stream.
             most = min(most, max(_FIRST_BLOCK, group.recorded))
         left = self.scenario.horizon - group.recorded

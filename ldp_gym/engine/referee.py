@@ -49,11 +49,15 @@ class Referee:
         self.scenario = scenario
         self.playback = Playback(scenario, num_games, role.seats)
         self.role = role(self.playback, rules)
-        self._observers: list[Observer] = [self.role.observation, self.role]
+        observers: list[Observer] = [self.role.observation, self.role]
         if history is not None:
-            self._observers.append(history)
-        for observer in self._observers:
+            observers.append(history)
+        for observer in observers:
             self.playback.add_observer(observer)
+        # Those that override watch(): calls that do nothing would slow down every step.
+        self._watchers = [
+            observer for observer in observers if type(observer).watch is not Observer.watch
+        ]
         self.begun = np.zeros(num_games, dtype=np.bool_)
         self.over = self.playback.over
 
@@ -89,7 +93,7 @@ class Referee:
             info |= self._revealed()
 
         rewards = self.role.rewards(losses)
-        for observer in self._observers:
+        for observer in self._watchers:
             observer.watch(playback, predictions, losses)
         playback.advance()
         return rewards, info

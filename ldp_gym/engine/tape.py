@@ -64,9 +64,7 @@ class Tape:
     log_likelihoods: FloatArray | None = None  # (B, n, K)
 
     @classmethod
-    def of(
-        cls, rounds: OpenRounds, messages: Messages, log_likelihoods: FloatArray | None
-    ) -> Tape:
+    def of(cls, rounds: OpenRounds, messages: Messages, log_likelihoods: FloatArray | None) -> Tape:
         """Rounds with the users' messages."""
         return cls(
             contexts=rounds.contexts,

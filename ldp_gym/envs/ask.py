@@ -3,113 +3,102 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from types import EllipsisType
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
-from gymnasium.vector.utils import batch_space
 
-from ldp_gym.channels.base import AdaptiveChannel, Channel, Public
-from ldp_gym.channels.bit import BitChannel, Questions, label_sides
-from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, expectations, mixture
+from ldp_gym.channels.bit import label_sides
+from ldp_gym.core.arrays import FloatArray, IntArray, expectations
 from ldp_gym.core.divergences import mixture_loss, negentropy
 from ldp_gym.core.seed_ranges import TEST
+from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.posterior import bayes_rule
-from ldp_gym.engine.referee import Referee
-from ldp_gym.engine.rules import CLASS_RULES, TRUTH_RULES, Rules, kept_by_rules, rule, takes
-from ldp_gym.engine.scenario import Scenario, first_generator
-from ldp_gym.envs.features import FloatRow, Logits
-from ldp_gym.envs.single import LDPDistEnv
-from ldp_gym.envs.vector import LDPDistVectorEnv, SeveralGames
+from ldp_gym.engine.referee import Info, Referee
+from ldp_gym.engine.role import Actions, Observation, Role
+from ldp_gym.engine.rules import (
+    CLASS_RULES,
+    NATURE_RULES,
+    TRUTH_RULES,
+    Rules,
+    kept_by_rules,
+    rule,
+    takes,
+)
+from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
+from ldp_gym.engine.seats import Moves, Seat
+from ldp_gym.engine.tape import ClassPerEpisode, Episodes
+from ldp_gym.envs.features import Contrasts, FloatRow
+from ldp_gym.envs.single import SingleEnv
+from ldp_gym.envs.vector import LockStepEnv, SeveralGames
+from ldp_gym.natures.base import PoolNature
 from ldp_gym.statistics import unit_of_score
 from ldp_gym.truths.base import Member
 
 LEAST_LOG_WEIGHT = -10.0
 """Lower bound on a log weight in an observation."""
 
-_STARTS, _TURNS = 16, 4
-"""Number of contrasts from which :func:`greedy_contrast` starts, and of steps that improve each."""
+_EQUAL = 1e-9
+"""Expected loss of a round, in nats, up to which hypotheses count as equal: no question is worth asking."""
+
+_FUTURE_CONTEXTS = 32
+"""Largest number of contexts that stand for those to come in the expected loss of a class with contexts."""
+
+_CONTEXT_SEED = TEST.stop * 5 // 8
+"""Seed of the first episode whose first context stands for those to come."""
+
+_STARTS = 16
+"""Number of contrasts from which :func:`greedy_contrast` starts."""
+
+_TURNS = 4
+"""Number of steps by which :func:`greedy_contrast` improves each contrast."""
 
 _SCORE_SEED = TEST.stop * 3 // 4
 """Seed of the first episode on which the risks behind a score are estimated."""
 
-_SCORE_LABELS, _SCORE_EPISODES = 2**25, (16, 1024)
-"""Labels that greedy questions look at in these episodes, and their least and largest number: a second in the
-default game, whose unit then has a standard error of 3%."""
+_SCORE_LABELS = 2**25
+"""Labels that greedy questions look at in the episodes behind a score: a second in the default game."""
 
+_FEWEST_REFERENCES = 16
+"""Least number of episodes behind a score."""
 
-class AskedBit(AdaptiveChannel, BitChannel):
-    """One private bit about the contrast that a policy picks from the public posterior.
-
-    With contrast a, the user answers "is my label in S?" for ``S = {y : sum_k a_k f_k[y] > 0}``, flipped with
-    probability ``1 / (e^eps + 1)``; a label whose sum is 0 tosses a private coin. The message is the
-    contrast, with negative coefficients for hypotheses that like labels of the answered side.
-
-    Privacy: the contrast is public, and given it the ratio of an answer's probabilities is at most ``e^eps``.
-
-    Args:
-        policy: function from public posteriors ``(..., K)`` to contrasts ``(..., K)`` in [-1, 1].
-    """
-
-    num_public_coins = 0
-    possible = Channel.possible  # any contrast
-
-    def __init__(
-        self, *sizes: int, policy: Callable[[FloatArray], FloatArray], **options: Any
-    ) -> None:
-        super().__init__(*sizes, **options)
-        self.policy = validation.function(
-            "policy", policy, "a function from posteriors to contrasts"
-        )
-
-    def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        contrasts = self.policy(self._public(posterior))
-        return np.broadcast_to(contrasts, (*coins.shape[:-1], self.num_hypotheses))
-
-    def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions:
-        return self._question(np.zeros((1, 0)), candidates, posterior), np.ones(1)
-
-
-class PrivateCoin(Channel):
-    """The coin with which a user will answer the agent's question: density 1 on (0, 1) for every label."""
-
-    num_uniforms = 1
-    message_space = gym.spaces.Box(0.0, 1.0, (), dtype=np.float64)
-
-    def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: Public = None,
-    ) -> Messages:
-        return uniforms[..., 0]
-
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: Public = None
-    ) -> FloatArray:
-        return np.zeros((*np.shape(messages), self.num_labels))
+_MOST_REFERENCES = 1024
+"""Largest number of episodes behind a score; the unit of the default game then has an error of 3%."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AskArguments(Rules):
-    """Arguments of LDPAsk-v0. The agent is the channel; there are no contexts and no pictures."""
+    """Arguments of LDPAsk-v0. The agent asks for the channel. Redrawn hypotheses are always observed."""
 
     env_id = "LDPAsk-v0"
-    takes = (*CLASS_RULES, "epsilon", "horizon", *TRUTH_RULES, "reveal")
+    takes = (
+        *CLASS_RULES,
+        "epsilon",
+        "horizon",
+        *NATURE_RULES,
+        *TRUTH_RULES,
+        "observe_candidates",
+        "redraw_hypotheses",
+        "reveal",
+    )
 
     hypotheses: object = rule(
         "dirichlet",
-        'a class without contexts: ``"dirichlet"``, ``"disjoint"``, ``"hadamard"``, a ``(K, M)`` table '
-        "(array or nested lists), or another constant HypothesisClass.",
+        "the class F: a name, a ``(K, M)`` table (array or nested lists), or any other class of "
+        "LDPDist-v0; in one with contexts the questions are about ``f_k(x_t)``.",
     )
     horizon: int = rule(200, "T, the number of questions.")
-    channel: str = rule("ldp_gym.envs.ask:PrivateCoin", "the coin with which a user answers.")
+    channel: str = rule("ldp_gym.channels.asked_bit:AskedBit", "the channel that asks.")
+
+    def __post_init__(self) -> None:
+        """Check the values, and show the candidates of redrawn hypotheses."""
+        super().__post_init__()
+        if self.redraw_hypotheses:
+            object.__setattr__(self, "observe_candidates", True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -124,141 +113,215 @@ def observe_posterior(weights: FloatArray, progress: FloatArray | float) -> Floa
     return np.concatenate([weights, logs, time], axis=-1, dtype=np.float32)
 
 
-def greedy_contrast(weights: FloatArray, table: FloatArray) -> FloatArray:
+def greedy_contrast(weights: FloatArray, candidates: FloatArray) -> FloatArray:
     """Contrasts ``(..., K)`` whose answers vary most between hypotheses of the given weights ``(..., K)``.
 
     Local search from 16 fixed contrasts: a step of :func:`ldp_gym.channels.half_space.turn_contrast` never
-    lowers the variance of ``f_k(S)``.
+    lowers the variance of ``f_k(S)``. Candidates are a table ``(K, M)``, or one for each row of weights.
     """
-    size = len(table)
-    starts = np.random.default_rng(0).standard_normal((_STARTS, size))
-    each = np.repeat(weights.reshape(-1, size), _STARTS, axis=0)
-    contrasts = np.tile(starts, (len(each) // _STARTS, 1))
+    num_hypotheses = weights.shape[-1]
+    starts = np.random.default_rng(0).standard_normal((_STARTS, num_hypotheses))
+    repeated = np.repeat(weights.reshape(-1, num_hypotheses), _STARTS, axis=0)
+    if candidates.ndim > 2:
+        tables = candidates.reshape(-1, *candidates.shape[-2:])
+        candidates = np.repeat(tables, _STARTS, axis=0)
+
+    contrasts = np.tile(starts, (len(repeated) // _STARTS, 1))
     for _ in range(_TURNS):
-        answers = expectations(table, label_sides(contrasts, table))
-        answers -= np.einsum("nk,nk->n", each, answers)[:, None]
-        contrasts = each * answers
+        answers = expectations(candidates, label_sides(contrasts, candidates))
+        answers -= np.einsum("nk,nk->n", repeated, answers)[:, None]
+        contrasts = repeated * answers
     variances = np.einsum("nk,nk->n", contrasts, answers).reshape(-1, _STARTS)
-    return contrasts[np.arange(0, len(each), _STARTS) + variances.argmax(axis=1)].reshape(
-        weights.shape
-    )
+
+    best = np.arange(0, len(repeated), _STARTS) + variances.argmax(axis=1)
+    return contrasts[best].reshape(weights.shape)
 
 
-class Contrasts(Logits):
-    """Actions that are contrasts in [-1, 1]; larger ones are accepted, as only the direction matters."""
+class Belief(Observation):
+    """The exact posterior and t / T, and the candidates if there is not one table for all rounds."""
 
-    def distribution(self, action: npt.ArrayLike) -> FloatArray:
-        """The contrasts as they are."""
-        return self.checked(action, "coefficients")
+    def __init__(self, playback: Playback) -> None:
+        scenario = playback.scenario
+        self._playback = playback
+        self._shows_candidates = scenario.observe_candidates or not scenario.shares_table
+        width = 2 * scenario.game.num_hypotheses + 1
+        if self._shows_candidates:
+            width += scenario.game.num_hypotheses * scenario.game.num_labels
+        self.space = gym.spaces.Box(LEAST_LOG_WEIGHT, 1.0, (width,), dtype=np.float32)
+
+    def observe(self, game: int | EllipsisType = ...) -> FloatRow:
+        playback = self._playback
+        assert playback.weights is not None, "the posterior predicts"
+        progress = playback.rounds[:, 0] / playback.scenario.horizon
+        rows = observe_posterior(playback.weights, progress)
+        if self._shows_candidates:
+            shape = (playback.num_games, *playback.candidates_now.shape[-2:])
+            candidates = np.broadcast_to(playback.candidates_now, shape)
+            flat = candidates.reshape(playback.num_games, -1)
+            rows = np.concatenate([rows, flat], axis=-1, dtype=np.float32)
+        return rows[game]
 
 
-class AskReferee(Referee):
-    """Referee of B games in which users answer the agents' questions."""
+class FutureLoss:
+    """Expected KL ``J(w)`` of a round to come, for B games, if the posterior is w.
 
-    def __init__(self, scenario: Scenario, num_games: int, rules: Rules) -> None:
+    ``J(w) = sum_k w_k KL(f_k, f_w)`` with ``f_w = sum_k w_k f_k``. In a class with contexts it is the mean
+    over contexts that stand for those to come: the pool of nature if she has one, else the first contexts of
+    32 other episodes.
+    """
+
+    def __init__(self, scenario: Scenario, num_games: int) -> None:
+        self._scenario = scenario
+        self._contexts = np.zeros((1, scenario.hypotheses.context_dim))
         if not scenario.hypotheses.constant:
-            raise ValueError(
-                f"LDPAsk-v0 needs a class without contexts, got {scenario.hypotheses!r}: use 'dirichlet', "
-                f"'disjoint', 'hadamard', or a (K, M) table such as this class at one context"
-            )
-        super().__init__(scenario, num_games)
-        self._rules = rules
-        self.table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
-        size, sizes = len(self.table), (*self.table.shape, scenario.horizon)
-        self._contrasts = np.zeros((num_games, size))
-        self._channel = AskedBit(*sizes, epsilon=scenario.channel.epsilon, policy=self._asked)
-        self.game = replace(scenario.game, channel=self._channel)
-        self.posterior = self.game.public_posterior((num_games,))
-        self._negentropies = negentropy(self.table)
-        self._unit = max(
-            float(self.costs(np.full(size, 1.0 / size))), 1e-9
-        )  # it is 0 if all are equal
-        self._risks = np.zeros(num_games)
-        self.space = gym.spaces.Box(LEAST_LOG_WEIGHT, 1.0, (2 * size + 1,), dtype=np.float32)
+            self._contexts = _typical_contexts(scenario)
 
-    def _asked(self, _: object) -> FloatArray:
-        """The contrasts of this round; a method, so that environments can be pickled."""
-        return self._contrasts
+        num_hypotheses, num_labels = scenario.game.num_hypotheses, scenario.game.num_labels
+        if scenario.shares_table:
+            self._tables = scenario.hypotheses(self._contexts[0])  # (K, M)
+        elif scenario.redraws:
+            shape = (num_games, len(self._contexts), num_hypotheses, num_labels)
+            self._tables = np.full(shape, 1.0 / num_labels)
+        else:
+            self._tables = scenario.hypotheses(self._contexts)[None]  # (1, contexts, K, M)
+        self._negentropies = negentropy(self._tables)
 
-    def begin(
-        self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
-    ) -> dict[str, npt.NDArray[Any]]:
-        self.posterior.restart(games)
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
+        """Take the classes of new episodes, if they have their own."""
+        if self._scenario.redraws:
+            classes = ClassPerEpisode([start.hypotheses for start in starts])
+            self._tables[games] = classes(self._contexts[None])
+            self._negentropies[games] = negentropy(self._tables[games])
+
+    def __call__(self, weights: FloatArray) -> FloatArray:
+        """J ``(B,)`` of posteriors ``(B, K)``, or ``(B, A)`` of ``(B, A, K)``."""
+        tables, negentropies = self._tables, self._negentropies
+        if tables.ndim == 2:
+            return mixture_loss(weights, tables, negentropies)
+        if weights.ndim == 3:
+            tables, negentropies = tables[:, None], negentropies[:, None]
+        losses = mixture_loss(weights[..., None, :], tables, negentropies)
+        return losses.mean(axis=-1)
+
+
+def _typical_contexts(scenario: Scenario) -> FloatArray:
+    """Contexts ``(n, d)`` like those of the rounds to come."""
+    if isinstance(scenario.nature, PoolNature):
+        return scenario.nature.pool[:_FUTURE_CONTEXTS]
+    generators = [first_generator(_CONTEXT_SEED + i) for i in range(_FUTURE_CONTEXTS)]
+    contexts = Episodes(scenario, scenario.start_episodes(generators)).open(1).contexts
+    assert contexts is not None, "they are shown"
+    return contexts[:, 0]
+
+
+class Asker(Role):
+    """The designer's seat: contrasts, paid by the loss that they are expected to save."""
+
+    seats = frozenset({Seat.DESIGNER})
+
+    def __init__(self, playback: Playback, rules: AskArguments) -> None:
+        super().__init__(playback, rules)
+        self.observation = Belief(playback)
+        self._future_loss = FutureLoss(playback.scenario, playback.num_games)
+        self._units = np.zeros(playback.num_games)
+        self._risks = np.zeros(playback.num_games)
+
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
+        self._future_loss.begin(games, starts)
+        num_hypotheses = self.playback.scenario.game.num_hypotheses
+        uniform = np.full((self.playback.num_games, num_hypotheses), 1.0 / num_hypotheses)
+        self._units[...] = self._future_loss(uniform)
         self._risks[games] = 0.0
-        return super().begin(games, generators, member)
 
-    def observe(self, game: Any = ...) -> Any:
-        """Row of the public posterior, of one game or of all."""
-        progress = self._playback.rounds[:, 0] / self.scenario.horizon
-        return observe_posterior(self.posterior.weights, progress)[game]
+    def actions(self, batch_shape: tuple[int, ...]) -> Actions:
+        return Contrasts(self.playback.scenario.game.num_hypotheses, batch_shape)
 
-    def costs(self, weights: FloatArray) -> FloatArray:
-        """Expected KL ``J(w)`` of a round, ``(...)``, if the posterior is ``(..., K)``."""
-        return mixture_loss(weights, self.table, self._negentropies)
+    def moves(self, actions: FloatArray) -> Moves:
+        return Moves(questions=actions)
 
-    def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
-        """Compute the posterior mean's losses, then ask questions: contrasts ``(B, K)``, not predictions."""
-        self._contrasts, weights = predictions, self.posterior.weights
-        labels, coins = self._playback.now("labels"), self._playback.now("messages")[:, None]
-        rounds_left = self.scenario.horizon - 1 - self._playback.rounds[:, 0]
-        sent = self._channel.encode(labels, self.table, coins, weights)
-        both = self._channel.messages_given_coins(coins[:, :0], self.table, weights)
-        log_likelihoods = self._channel.log_likelihood(both, self.table, weights)  # (B, 2, K)
-        rewards = rounds_left * self._expected_drops(weights, np.exp(log_likelihoods)) / self._unit
-        second = (sent != both[:, 0]).any(axis=-1)
-        self.posterior.advance(
-            np.where(second[:, None], log_likelihoods[:, 1], log_likelihoods[:, 0])
-        )
-        _, info = super().judge(mixture(weights, self.table))
-        self._risks += info["kl"]
-        return rewards, info
+    def rewards(self, losses: FloatArray) -> FloatArray:
+        """``(T - t) (J(w) - E[J(w') | question]) / J(uniform)``, and 0 if the hypotheses are equal."""
+        self._risks += losses
+        rounds_left = self.playback.scenario.horizon - 1 - self.playback.rounds[:, 0]
+        savings = rounds_left * self._expected_drops()
+        rewards = np.zeros_like(savings)
+        np.divide(savings, self._units, out=rewards, where=self._units > _EQUAL)
+        return rewards
 
-    def _expected_drops(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
-        """``J(w) - E[J(w') | question]``, ``(B,)``, from likelihoods ``(B, 2, K)`` of the two answers."""
+    def _expected_drops(self) -> FloatArray:
+        """``J(w) - E[J(w') | question]``, ``(B,)``, over the two answers."""
+        weights = self.playback.weights
+        assert weights is not None, "the posterior predicts"
+        likelihoods = np.exp(self.playback.now("answer_log_likelihoods"))  # (B, 2, K)
         chances = np.einsum("bk,bak->ba", weights, likelihoods)
-        after = self.costs(bayes_rule(weights[:, None], likelihoods))
-        return np.maximum(self.costs(weights) - np.einsum("ba,ba->b", chances, after), 0.0)
+        after = self._future_loss(bayes_rule(weights[:, None], likelihoods))
+        drops = self._future_loss(weights) - np.einsum("ba,ba->b", chances, after)
+        return np.maximum(drops, 0.0)
 
-    def episode_info(self) -> dict[str, npt.NDArray[Any]]:
+    def end_info(self) -> Info:
         """Risks and scores ``(B,)``; no scores unless greedy questions beat random ones."""
         info = {"risk": self._risks.copy()}
         if self._references is not None:
-            random, unit = self._references
-            info["score"] = (random - self._risks) / unit
+            info["score"] = (self._references.random - self._risks) / self._references.unit
         return info
 
     @cached_property
-    def _references(self) -> tuple[float, float] | None:
-        return estimate_references(self.scenario, self._rules)
+    def _references(self) -> References | None:
+        return estimate_references(self.playback.scenario, self.rules)
+
+
+class References(NamedTuple):
+    """The mean risk of random questions, which scores 0, and how much less greedy ones pay."""
+
+    random: float
+    unit: float
 
 
 @kept_by_rules
-def estimate_references(scenario: Scenario, rules: Rules) -> tuple[float, float] | None:
-    """Mean risk of random contrasts, and how much less greedy ones pay; None if that is not shown to be > 0.
+def estimate_references(scenario: Scenario, rules: Rules) -> References | None:
+    """Estimate what scores are measured by; None if greedy questions are not shown to beat random ones.
 
     If the truth is drawn from the class, the KL of a round has the mean J(w), which varies less.
     """
-    drawn = type(scenario.truth) is Member and scenario.truth.member is None
     labels = scenario.horizon * _STARTS * scenario.hypotheses.num_labels
     if labels > _SCORE_LABELS:  # half a minute, or more
         return None
-    episodes = int(np.clip(_SCORE_LABELS // labels, *_SCORE_EPISODES))
-    rng, risks = np.random.default_rng(0), np.zeros((2, episodes))
-    for greedy, totals in enumerate(risks):
-        referee = AskReferee(scenario, episodes, rules)
-        referee.begin(
-            np.arange(episodes), [first_generator(_SCORE_SEED + i) for i in range(episodes)]
-        )
-        for _ in range(scenario.horizon):
-            weights = referee.posterior.weights
-            random = rng.uniform(-1.0, 1.0, weights.shape)
-            _, info = referee.judge(greedy_contrast(weights, referee.table) if greedy else random)
-            totals += referee.costs(weights) if drawn else info["kl"]
-    unit = unit_of_score(risks[0] - risks[1]) if np.isfinite(risks).all() else None
-    return None if unit is None else (float(risks[0].mean()), unit)
+    episodes = int(np.clip(_SCORE_LABELS // labels, _FEWEST_REFERENCES, _MOST_REFERENCES))
+    random = _reference_risks(scenario, rules, episodes, greedy=False)
+    greedy = _reference_risks(scenario, rules, episodes, greedy=True)
+    if not np.isfinite([random, greedy]).all():
+        return None
+    unit = unit_of_score(random - greedy)
+    return None if unit is None else References(float(random.mean()), unit)
 
 
-class LDPAskEnv(LDPDistEnv):
+def _reference_risks(
+    scenario: Scenario, rules: Rules, episodes: int, *, greedy: bool
+) -> FloatArray:
+    """Risks ``(episodes,)`` of random or of greedy contrasts."""
+    truth = scenario.truth
+    drawn_from_class = type(truth) is Member and truth.member is None
+    referee = Referee(scenario, episodes, Asker, rules)
+    playback = referee.playback
+    generators = [first_generator(_SCORE_SEED + i) for i in range(episodes)]
+    referee.begin(np.arange(episodes), generators)
+
+    rng = np.random.default_rng(0)
+    risks = np.zeros(episodes)
+    for _ in range(scenario.horizon):
+        weights, candidates = playback.weights, playback.candidates_now
+        assert weights is not None, "the posterior predicts"
+        expected_losses = mixture_loss(weights, candidates, negentropy(candidates))
+        if greedy:
+            contrasts = greedy_contrast(weights, candidates)
+        else:
+            contrasts = rng.uniform(-1.0, 1.0, weights.shape)
+        _, info = referee.judge(contrasts)
+        risks += expected_losses if drawn_from_class else info["kl"]
+    return risks
+
+
+class LDPAskEnv(SingleEnv):
     """The agent is the mechanism: it picks each user's private question, and the exact posterior predicts.
 
     ## Description
@@ -304,36 +367,19 @@ class LDPAskEnv(LDPDistEnv):
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
+    role = Asker
 
     @takes(AskArguments)
     def __init__(self, arguments: AskArguments) -> None:
-        self._make_games(arguments)
-        self._referee: AskReferee
-        self.game = self._referee.game
-        self._actions = Contrasts(self.game.num_hypotheses, 1.0)
-        self.observation_space, self.action_space = self._referee.space, self._actions.space
-
-    def _make_referee(self, num_games: int) -> AskReferee:
-        return AskReferee(self.scenario, num_games, self.arguments)
+        self._make(arguments)
 
 
-class LDPAskVectorEnv(LDPDistVectorEnv):
+class LDPAskVectorEnv(LockStepEnv):
     """B games of :class:`LDPAskEnv` at once, with its arguments and those of a vector environment."""
 
-    metadata: dict[str, Any] = {**LDPDistVectorEnv.metadata, "render_modes": []}
+    metadata: dict[str, Any] = {**LockStepEnv.metadata, "render_modes": []}
+    role = Asker
 
     @takes(AskVectorArguments)
     def __init__(self, arguments: AskVectorArguments) -> None:
-        self._make_games(arguments)
-        self._referee: AskReferee
-        self.game = self._referee.game
-        self._actions = Contrasts(self.game.num_hypotheses, 1.0, (self.num_envs,))
-        self.single_observation_space, self.single_action_space = (
-            self._referee.space,
-            self._actions.space,
-        )
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = self._actions.batched_space
-
-    def _make_referee(self, num_games: int) -> AskReferee:
-        return AskReferee(self.scenario, num_games, self.arguments)
+        self._make(arguments)

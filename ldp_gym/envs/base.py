@@ -15,7 +15,7 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.registry import plain
 from ldp_gym.engine.referee import Referee
 from ldp_gym.engine.role import Role
-from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.rules import Rules, rule
 from ldp_gym.engine.seats import Seat
 from ldp_gym.envs.rendering.frames import Frame, Screen
 from ldp_gym.envs.rendering.history import FrameHistory
@@ -23,13 +23,11 @@ from ldp_gym.envs.rendering.history import FrameHistory
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EnvArguments(Rules):
-    """Arguments of a single environment.
+    """Arguments of LDPDist-v0: the rules of the game, and how it is shown."""
 
-    Args:
-        render_mode: ``"human"`` (a window), ``"rgb_array"`` or ``"ansi"`` (text).
-    """
-
-    render_mode: str | None = None
+    render_mode: str | None = rule(
+        None, '``"human"`` (a window), ``"rgb_array"`` or ``"ansi"`` (text).'
+    )
 
 
 class RefereedEnv:
@@ -49,7 +47,7 @@ class RefereedEnv:
     def _make_games(self, arguments: Any, num_games: int) -> None:
         """Make ``num_games`` games from :class:`EnvArguments`."""
         self.arguments = arguments
-        self.render_mode = arguments.render_mode
+        self.render_mode = getattr(arguments, "render_mode", None)  # not all have pictures
         if self.render_mode is not None:
             known = self.metadata["render_modes"]
             validation.choice("render_mode, if any,", self.render_mode, known)

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, mixture
 from ldp_gym.core.divergences import kl
+from ldp_gym.engine.playback import LEARNER_ONLY, Playback
 from ldp_gym.engine.posterior import PublicPosterior
-from ldp_gym.engine.referee import Observer, Referee
+from ldp_gym.engine.referee import Info
+from ldp_gym.engine.role import Actions, Observation, Role
 from ldp_gym.engine.rules import (
     CHANNEL_RULES,
     CLASS_RULES,
@@ -27,11 +28,14 @@ from ldp_gym.engine.rules import (
     rule,
     takes,
 )
-from ldp_gym.engine.scenario import Scenario, first_generator
+from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
+from ldp_gym.engine.seats import Moves
 from ldp_gym.engine.tape import Episodes, Tape
-from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RawRow, RunningEvidence
-from ldp_gym.envs.single import EnvArguments, LDPDistEnv
-from ldp_gym.envs.vector import LDPDistVectorEnv, VectorArguments
+from ldp_gym.envs.base import EnvArguments
+from ldp_gym.envs.dist import Transcript
+from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, FloatRow, Logits, RawRow, RunningEvidence
+from ldp_gym.envs.single import SingleEnv
+from ldp_gym.envs.vector import LockStepEnv, VectorArguments
 from ldp_gym.statistics import unit_of_score
 
 NAMED_GAMES: dict[str, dict[str, Any]] = {
@@ -63,32 +67,64 @@ is then about 1% in the named games."""
 _ADAPTIVE_SHARE = 8
 """Divisor of :data:`_REFERENCE_NUMBERS` in adaptive games: a round costs more, and gains vary less."""
 
-_REFERENCE_EPISODES = (16, 512)
-"""Least and largest number of episodes on which the gain of Bayes is estimated."""
+_FEWEST_REFERENCES = 16
+"""Least number of episodes on which the gain of Bayes is estimated."""
+
+_MOST_REFERENCES = 512
+"""Largest number of episodes on which the gain of Bayes is estimated."""
 
 
-class BoxFeatures(Observer):
-    """Features of LDPDistBox-v0, computed one block of tape at a time."""
+class Evidence(Observation):
+    """The running evidence for each hypothesis, computed one block of tape at a time."""
 
-    def __init__(self, scenario: Scenario, num_games: int) -> None:
-        self._channel = scenario.channel
-        self._evidence = RunningEvidence(scenario.game, (num_games,))
+    def __init__(self, playback: Playback) -> None:
+        game = playback.scenario.game
+        self._channel = game.channel
+        self._evidence = RunningEvidence(game, (playback.num_games,))
+        self._shown = np.zeros((playback.num_games, game.num_hypotheses + 1), dtype=np.float32)
+        self.space = RunningEvidence.space(game)
 
-    def begin(self, games: IntArray) -> None:
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
         self._evidence.restart(games)
+        self._shown[games] = 0.0
 
     def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
-        """The evidence after each round, and the losses of the uniform mixture."""
-        step = max(1, _ROUNDS_AT_ONCE // tape.labels.shape[1])
-        pieces = [slice(first, first + step) for first in range(0, len(games), step)]
-        evidence = [
-            self._evidence.along(tape.read_by(self._channel, piece), games[piece])
-            for piece in pieces
-        ]
-        return {
-            "evidence": np.concatenate(evidence, axis=0),
-            "uniform_losses": tape.uniform_losses(),
-        }
+        """The evidence after each round."""
+        games_at_once = max(1, _ROUNDS_AT_ONCE // tape.labels.shape[1])
+        pieces = []
+        for first in range(0, len(games), games_at_once):
+            piece = slice(first, first + games_at_once)
+            log_likelihoods = tape.read_by(self._channel, piece)
+            pieces.append(self._evidence.along(log_likelihoods, games[piece]))
+        return {"evidence": np.concatenate(pieces, axis=0)}
+
+    def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
+        self._shown[...] = playback.now("evidence")
+
+    def observe(self, game: int | EllipsisType = ...) -> FloatRow:
+        return self._shown[game].copy()
+
+
+class RawTranscript(Observation):
+    """The transcript as one row: a message stands next to the context that it was about."""
+
+    def __init__(self, playback: Playback) -> None:
+        scenario = playback.scenario
+        self._transcript = Transcript(playback)
+        self._row = RawRow(scenario.observation_space, scenario.horizon)
+        self._last = np.zeros((playback.num_games, self._row.width), dtype=np.float32)
+        self.space = self._row.space
+
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
+        self._transcript.begin(games, starts)
+        self._last[games] = 0.0
+
+    def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
+        self._last[...] = self._row.shown(self._transcript.observe())
+        self._transcript.watch(playback, predictions, losses)
+
+    def observe(self, game: int | EllipsisType = ...) -> FloatRow:
+        return self._row(self._transcript.observe(game), self._last[game])
 
 
 def estimate_bayes_gain(scenario: Scenario) -> float | None:
@@ -96,26 +132,24 @@ def estimate_bayes_gain(scenario: Scenario) -> float | None:
 
     There are as many episodes as take about a second in the named games.
     """
-    numbers = _REFERENCE_NUMBERS // (_ADAPTIVE_SHARE if scenario.adaptive else 1)
-    episodes = int(
-        np.clip(numbers // (scenario.horizon * scenario.footprint), *_REFERENCE_EPISODES)
-    )
-    starts = scenario.start_episodes(
-        [first_generator(_REFERENCE_SEED + i) for i in range(episodes)]
-    )
-    games, posterior = (
-        Episodes(scenario, starts),
-        PublicPosterior(scenario.game.num_hypotheses, (episodes,)),
-    )
-    gains, played = np.zeros(episodes), 0
-    while played < scenario.horizon:
-        rounds = min(scenario.rounds_at_a_time(episodes, 2**20), scenario.horizon - played)
-        tape = games.play(rounds)
-        predictions = mixture(posterior.along(tape.read_by(scenario.channel)), tape.candidates)
+    numbers = _REFERENCE_NUMBERS
+    if scenario.adaptive:
+        numbers //= _ADAPTIVE_SHARE
+    affordable = numbers // (scenario.horizon * scenario.footprint)
+    episodes = int(np.clip(affordable, _FEWEST_REFERENCES, _MOST_REFERENCES))
+    generators = [first_generator(_REFERENCE_SEED + i) for i in range(episodes)]
+    games = Episodes(scenario, scenario.start_episodes(generators))
+    posterior = PublicPosterior(scenario.game.num_hypotheses, (episodes,))
+    block = scenario.rounds_at_a_time(episodes, 2**20)
+
+    gains = np.zeros(episodes)
+    for played in range(0, scenario.horizon, block):
+        tape = games.play(min(block, scenario.horizon - played))
+        weights = posterior.along(tape.read_by(scenario.channel))
+        predictions = mixture(weights, tape.candidates)
         losses = kl(tape.distributions, predictions, tape.negentropies)
         gains += np.minimum(tape.uniform_losses(), scenario.max_loss).sum(axis=1)
         gains -= np.minimum(losses, scenario.max_loss).sum(axis=1)
-        played += rounds
     return unit_of_score(gains)
 
 
@@ -159,64 +193,53 @@ class BoxVectorArguments(BoxArguments, VectorArguments):
     """Arguments of LDPDistBox-v0 for B games."""
 
 
-class BoxReferee(Referee):
-    """Referee that shows features and rewards the gain over the uniform mixture."""
+class Mixer(Role):
+    """The learner's seat: mixtures of the hypotheses, paid by their gain over the uniform mixture."""
 
-    def __init__(
-        self, scenario: Scenario, num_games: int, history: Observer | None, arguments: BoxArguments
-    ) -> None:
-        super().__init__(scenario, num_games, history, BoxFeatures(scenario, num_games))
-        self._rules = arguments
-        self._table: FloatArray | None = None
-        if scenario.shares_table:
-            self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
-        self._evidence = np.zeros((num_games, scenario.game.num_hypotheses + 1), dtype=np.float32)
-        self._returns = np.zeros(num_games)
-        self._row: RawRow | None = None
-        self.space = RunningEvidence.space(scenario.game)
-        if arguments.observation == "message":
-            self._row = RawRow(scenario.observation_space, scenario.horizon)
-            self.space = self._row.space
-        self._last = np.zeros((num_games, self._row.width if self._row else 0), dtype=np.float32)
+    seats = LEARNER_ONLY
+    reads_candidates = True
 
-    def begin(
-        self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
-    ) -> dict[str, npt.NDArray[Any]]:
-        for state in (self._evidence, self._last, self._returns):
-            state[games] = 0.0
-        return super().begin(games, generators, member)
+    def __init__(self, playback: Playback, rules: BoxArguments) -> None:
+        super().__init__(playback, rules)
+        if rules.observation == "message":
+            self.observation = RawTranscript(playback)
+        else:
+            self.observation = Evidence(playback)
+        self._max_loss = np.array(playback.scenario.max_loss)
+        self._returns = np.zeros(playback.num_games)
 
-    def observe(self, game: int | EllipsisType = ...) -> Any:
-        """The features of one game, or of all."""
-        if self._row is not None:
-            return self._row(super().observe(game), self._last[game])
-        return self._evidence[game].copy()
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
+        self._returns[games] = 0.0
 
-    def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
-        """Compute the losses of mixtures with weights ``(B, K)``; the rewards are gains."""
-        playback = self._playback
-        if self._row is not None:
-            self._last[...] = self._row.shown(super().observe())
-        candidates = playback.now("candidates") if self._table is None else self._table
-        self._evidence[...] = playback.now("evidence")
-        uniform_losses = np.minimum(
-            playback.now("uniform_losses"), self._max_loss
-        )  # before the next round
-        rewards, info = super().judge(mixture(predictions, candidates))
-        rewards += uniform_losses
+    def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
+        """The losses of the uniform mixture."""
+        return {"uniform_losses": tape.uniform_losses()}
+
+    def actions(self, batch_shape: tuple[int, ...]) -> Actions:
+        num_hypotheses = self.playback.scenario.game.num_hypotheses
+        return Logits(num_hypotheses, self.rules.logit_range, batch_shape)
+
+    def moves(self, actions: FloatArray) -> Moves:
+        return Moves(predictions=mixture(actions, self.playback.candidates_now))
+
+    def rewards(self, losses: FloatArray) -> FloatArray:
+        uniform_losses = np.minimum(self.playback.now("uniform_losses"), self._max_loss)
+        rewards = uniform_losses - np.minimum(losses, self._max_loss)
         self._returns += rewards
-        return rewards, info
+        return rewards
 
-    def episode_info(self) -> dict[str, npt.NDArray[Any]]:
+    def end_info(self) -> Info:
         """Scores ``(B,)``: 0 for the uniform mixture, 1 for Bayes' mean; empty unless Bayes gains."""
-        return {} if self._bayes_gain is None else {"score": self._returns / self._bayes_gain}
+        if self._bayes_gain is None:
+            return {}
+        return {"score": self._returns / self._bayes_gain}
 
     @cached_property
     def _bayes_gain(self) -> float | None:
-        return bayes_gain(self.scenario, self._rules)
+        return bayes_gain(self.playback.scenario, self.rules)
 
 
-class LDPDistBoxEnv(LDPDistEnv):
+class LDPDistBoxEnv(SingleEnv):
     """The game of :class:`ldp_gym.LDPDistEnv` as a ``Box`` environment for RL libraries.
 
     ## Observation Space
@@ -257,18 +280,14 @@ class LDPDistBoxEnv(LDPDistEnv):
         0.0
     """
 
+    role = Mixer
+
     @takes(BoxArguments)
     def __init__(self, arguments: BoxArguments) -> None:
-        self._make_games(arguments)
-        self._referee: BoxReferee
-        self._actions = Logits(self.game.num_hypotheses, arguments.logit_range)
-        self.observation_space, self.action_space = self._referee.space, self._actions.space
-
-    def _make_referee(self, num_games: int) -> BoxReferee:
-        return BoxReferee(self.scenario, num_games, self._history, self.arguments)
+        self._make(arguments)
 
 
-class LDPDistBoxVectorEnv(LDPDistVectorEnv):
+class LDPDistBoxVectorEnv(LockStepEnv):
     """B games of :class:`LDPDistBoxEnv` at once, with its arguments and those of a vector environment.
 
     Example:
@@ -278,17 +297,8 @@ class LDPDistBoxVectorEnv(LDPDistVectorEnv):
         (3, 9)
     """
 
+    role = Mixer
+
     @takes(BoxVectorArguments)
     def __init__(self, arguments: BoxVectorArguments) -> None:
-        self._make_games(arguments)
-        self._referee: BoxReferee
-        self._actions = Logits(self.game.num_hypotheses, arguments.logit_range, (self.num_envs,))
-        self.single_observation_space, self.single_action_space = (
-            self._referee.space,
-            self._actions.space,
-        )
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = self._actions.batched_space
-
-    def _make_referee(self, num_games: int) -> BoxReferee:
-        return BoxReferee(self.scenario, num_games, self._history, self.arguments)
+        self._make(arguments)

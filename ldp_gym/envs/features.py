@@ -13,12 +13,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector.utils import batch_space
 
 from ldp_gym.channels.listing import message_range
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.engine.game import Game
+from ldp_gym.engine.role import Actions
 
 FloatRow = npt.NDArray[np.float32]
 
@@ -144,11 +144,13 @@ class RawRow:
         return np.concatenate([share, self.shown(observation), last, message], axis=-1)
 
 
-class Logits:
+class Logits(Actions):
     """Actions that are logits: a ``Box`` space, and the weights that an action stands for.
 
     Logits beyond ``logit_range``, the bound of the space, are accepted if their sum is finite.
     """
+
+    what = "logits"
 
     def __init__(
         self, num_logits: int, logit_range: float, batch_shape: tuple[int, ...] = ()
@@ -157,22 +159,17 @@ class Logits:
         self.space = gym.spaces.Box(-bound, bound, (num_logits,), dtype=np.float32)
         self.shape = (*batch_shape, num_logits)
 
-    @property
-    def batched_space(self) -> gym.Space[Any]:
-        """The space of a batch of actions."""
-        return batch_space(self.space, self.shape[0])
-
-    def checked(self, action: npt.ArrayLike, what: str = "logits") -> FloatArray:
+    def checked(self, action: npt.ArrayLike) -> FloatArray:
         """The action as numbers, which must be finite and of the right shape."""
-        found = validation.numbers("an action", action)
-        if found.shape != self.shape or not math.isfinite(np.add.reduce(found, axis=None)):
+        numbers = validation.numbers("an action", action)
+        if numbers.shape != self.shape or not math.isfinite(np.add.reduce(numbers, axis=None)):
             raise ValueError(
-                f"an action is finite {what} of shape {self.shape}, got shape {found.shape}: "
+                f"an action is finite {self.what} of shape {self.shape}, got shape {numbers.shape}: "
                 f"{validation.describe(action)}"
             )
-        return found
+        return numbers
 
-    def distribution(self, action: npt.ArrayLike) -> FloatArray:
+    def read(self, action: npt.ArrayLike) -> FloatArray:
         """The softmax of logits."""
         # The games are side by side in memory: sums over a short last axis take several times as long.
         weights = self.checked(action).T.copy()
@@ -180,3 +177,16 @@ class Logits:
         np.exp(weights, out=weights)
         weights /= np.add.reduce(weights, axis=0)
         return weights.T
+
+
+class Contrasts(Logits):
+    """Actions that are contrasts in [-1, 1]; larger ones are accepted, as only the direction matters."""
+
+    what = "coefficients"
+
+    def __init__(self, num_hypotheses: int, batch_shape: tuple[int, ...] = ()) -> None:
+        super().__init__(num_hypotheses, 1.0, batch_shape)
+
+    def read(self, action: npt.ArrayLike) -> FloatArray:
+        """The contrasts as they are."""
+        return self.checked(action)

@@ -30,7 +30,7 @@ class SingleEnv(RefereedEnv, gym.Env[Any, Any]):
     def __init__(self, arguments: EnvArguments) -> None:
         self._make(arguments)
 
-    def _make(self, arguments: EnvArguments) -> None:
+    def _make(self, arguments: Any) -> None:
         self._make_games(arguments, 1)
         self._actions = self._referee.role.actions(())
         self.observation_space = self._observation.space

@@ -16,15 +16,15 @@ from gymnasium.vector.utils import batch_space
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray
 from ldp_gym.engine.referee import Info, member_option
-from ldp_gym.engine.rules import takes
+from ldp_gym.engine.rules import rule, takes
 from ldp_gym.engine.scenario import episode_generator
 from ldp_gym.envs.base import EnvArguments, RefereedEnv
 from ldp_gym.envs.rendering.frames import Frame
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class VectorArguments(EnvArguments):
-    """Arguments of an environment of B games.
+class SeveralGames:
+    """Arguments of a vector environment."""
 
     num_envs: int = field(default=1, kw_only=False, metadata={"sentence": "B."})
     autoreset_mode: str | AutoresetMode = rule(
@@ -60,7 +60,7 @@ class LockStepEnv(RefereedEnv, VectorEnv[Any, Any, npt.NDArray[Any]]):
     def __init__(self, arguments: VectorArguments) -> None:
         self._make(arguments)
 
-    def _make(self, arguments: VectorArguments) -> None:
+    def _make(self, arguments: Any) -> None:
         self.num_envs = validation.whole("num_envs", arguments.num_envs, least=1)
         mode = getattr(arguments.autoreset_mode, "value", arguments.autoreset_mode)
         known = [known_mode.value for known_mode in AutoresetMode]

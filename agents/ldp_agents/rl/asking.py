@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.channels.asked_bit import AskedBit
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.game import game_of
-from ldp_gym.envs.ask import AskedBit, observe_posterior
+from ldp_gym.envs.ask import observe_posterior
 
 
 def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_agents.rl.vec_env import SB3VecEnv
+from ldp_gym.channels.asked_bit import AskedBit
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.divergences import mixture_loss, negentropy
 from ldp_gym.core.errors import extra
 from ldp_gym.core.seed_ranges import TEST, VALIDATION, untrained_seed
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.envs.ask import PrivateCoin, greedy_contrast
+from ldp_gym.envs.ask import greedy_contrast
 from ldp_gym.evaluation import Recording, evaluate
 from ldp_gym.statistics import Estimate, score_estimate
 from ldp_gym.truths.base import Member
@@ -137,7 +138,7 @@ class Scoring:
             normalizer.training = False
 
         self._scenario: Scenario = self._env.get_attr("scenario")[0]
-        self._asks = isinstance(self._scenario.channel, PrivateCoin)
+        self._asks = isinstance(self._scenario.channel, AskedBit)
         if self._asks:
             self._worst, self._best = self._question_references()
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -12,8 +13,8 @@ import numpy.typing as npt
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
-from ldp_gym.engine.referee import Observer, Playback
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.playback import Observer, Playback
+from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.engine.tape import Tape
 
 
@@ -47,7 +48,7 @@ class FrameHistory(Observer):
         self._losses: deque[FloatArray] = deque(maxlen=scenario.horizon)  # (2, B) of each round
         self._weights: FloatArray | None = None
 
-    def begin(self, games: IntArray) -> None:
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
         self._posterior.restart(games)
         self._played[games] = 0
         self._weights = None
