@@ -99,7 +99,7 @@ class Referee:
         return rewards, info
 
     def _revealed(self) -> Info:
-        """What is hidden in the current round."""
+        """Hidden values of the current round."""
         playback = self.playback
         distributions = playback.now("distributions")
         comparator = kl_to_each(distributions, playback.candidates, playback.now("negentropies"))

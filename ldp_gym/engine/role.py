@@ -19,7 +19,7 @@ from ldp_gym.engine.seats import Moves, Seat
 
 
 class Observation(Observer, ABC):
-    """What an agent sees in each of B games; subclasses follow the games as observers.
+    """Observation of an agent in each of B games; subclasses follow the games as observers.
 
     Attributes:
         space: the space of one game's observation.

@@ -102,7 +102,7 @@ class RoundUniforms(NamedTuple):
 
 
 class Laws(NamedTuple):
-    """What the labels of a block of rounds are drawn from; the axes are those of :class:`OpenRounds`."""
+    """Laws of the labels of a block of rounds; the axes are those of :class:`OpenRounds`."""
 
     candidates: FloatArray
     distributions: FloatArray
@@ -243,7 +243,7 @@ class Episodes:
             raise ValueError(f"{channel!r} must give messages of integers, got {messages.dtype}")
 
     def _laws(self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None) -> Laws:
-        """What the labels of a block are drawn from; kept if it is the same in all rounds."""
+        """Laws of the labels of a block; kept if they are the same in all rounds."""
         if self._constant_laws is not None:
             return self._constant_laws
 
@@ -335,7 +335,7 @@ class Episodes:
         return contexts
 
     def _prepared_nature(self) -> Any:
-        """What an adaptive nature has worked out for the class, or for the episodes' own classes."""
+        """Preparation of an adaptive nature for the class, or for the own classes of the episodes."""
         if self._prepared is None:
             if self.scenario.redraws:
                 self._prepared = self.scenario.prepare_nature(self._hypotheses)

@@ -279,7 +279,7 @@ class References(NamedTuple):
 
 @kept_by_rules
 def estimate_references(scenario: Scenario, rules: Rules) -> References | None:
-    """Estimate what scores are measured by; None if greedy questions are not shown to beat random ones.
+    """Estimate the references of scores; None if greedy questions are not shown to beat random ones.
 
     If the truth is drawn from the class, the KL of a round has the mean J(w), which varies less.
     """

@@ -1,4 +1,4 @@
-"""What single and vector environments share: the games of a role, and the rendering."""
+"""Base of single and vector environments: the games of a role, and the rendering."""
 
 from __future__ import annotations
 

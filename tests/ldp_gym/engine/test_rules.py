@@ -16,8 +16,8 @@ import ldp_bench
 import ldp_gym
 from ldp_gym.engine.rules import Rules, rule
 from ldp_gym.envs.ask import LDPAskEnv, LDPAskVectorEnv
+from ldp_gym.envs.base import EnvArguments
 from ldp_gym.envs.box import LDPDistBoxEnv, LDPDistBoxVectorEnv
-from ldp_gym.envs.single import EnvArguments
 from ldp_gym.hypotheses import SoftmaxLinear
 from ldp_gym.truths import Mixture
 
@@ -52,8 +52,12 @@ ASK_DEFAULTS = {
     "hypotheses_kwargs": None,
     "epsilon": None,
     "horizon": 200,
+    "nature": None,
+    "nature_kwargs": None,
     "truth": "uniform",
     "truth_kwargs": None,
+    "observe_candidates": False,
+    "redraw_hypotheses": False,
     "reveal": False,
 }
 SINGLE = {"render_mode": None}
@@ -118,9 +122,7 @@ def test_the_main_game_takes_every_rule():
     assert sorted(EnvArguments.takes) == sorted(declared.name for declared in fields(Rules))
 
 
-@pytest.mark.parametrize(
-    "refused", ["channel", "channel_kwargs", "delta", "nature", "batch", "max_loss"]
-)
+@pytest.mark.parametrize("refused", ["channel", "channel_kwargs", "delta", "batch", "max_loss"])
 def test_an_id_refuses_a_rule_that_it_does_not_name(refused):
     with pytest.raises(TypeError, match=f"LDPAsk-v0 takes no '{refused}': leave it out"):
         LDPAskEnv(**{refused: 1})

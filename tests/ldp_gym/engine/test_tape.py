@@ -10,9 +10,11 @@ from scipy import stats
 
 import ldp_gym
 from ldp_gym.core.divergences import kl, tv
-from ldp_gym.engine.referee import Playback, Referee
+from ldp_gym.engine.playback import Playback
+from ldp_gym.engine.referee import Referee
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.tape import Episodes
+from ldp_gym.envs.dist import Predictor
 
 
 class Careless(ldp_gym.HypothesisClass):
@@ -126,15 +128,15 @@ def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
     scenario = Rules(**small_rules(channel, horizon=6, reveal=True, max_loss=0.5)).scenario()
     tape = Episodes(scenario, scenario.start_episodes(generators(1, 2))).play(6)
     members = tape.members[:, 0]
-    referee = Referee(scenario, 2)
+    referee = Referee(scenario, 2, Predictor)
     assert referee.begin(np.arange(2), generators(1, 2))["truth"].tolist() == members.tolist()
     for t in range(6):
-        shown = referee.observe()
+        shown = referee.role.observation.observe()
         assert shown["round"].tolist() == [[t], [t]]
         np.testing.assert_array_equal(shown["context"], tape.contexts[:, t])
         before = tape.messages[:, t - 1] if t else 0 * tape.messages[:, 0]
         np.testing.assert_array_equal(shown["message"], before)
-        np.testing.assert_allclose(referee.candidates, tape.candidates[:, t], rtol=1e-12)
+        np.testing.assert_allclose(referee.playback.candidates, tape.candidates[:, t], rtol=1e-12)
         assert not referee.over.any()
         rewards, info = referee.judge(actions[t, :2])
         np.testing.assert_allclose(
@@ -147,25 +149,25 @@ def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
         np.testing.assert_array_equal(info["label"], tape.labels[:, t])
         np.testing.assert_array_equal(info["truth"], members)
     assert referee.over.all()
-    last = referee.observe()
+    last = referee.role.observation.observe()
     assert last["round"].tolist() == [[6], [6]]
     np.testing.assert_array_equal(last["message"], tape.messages[:, 5])
     np.testing.assert_array_equal(last["context"], tape.contexts[:, 5])
 
 
 def test_a_game_that_is_over_counts_no_more_rounds(actions):
-    referee = Referee(Rules(**small_rules(horizon=4)).scenario(), 2)
+    referee = Referee(Rules(**small_rules(horizon=4)).scenario(), 2, Predictor)
     referee.begin(np.arange(2), generators(1, 2))
     for _ in range(2):
         referee.judge(actions[0, :2])
     referee.begin(np.array([1]), generators(3))
-    shown = referee.observe()
+    shown = referee.role.observation.observe()
     assert shown["round"].tolist() == [[2], [0]]
     assert shown["message"][0].any()
     assert not shown["message"][1].any()
     for _ in range(3):
         referee.judge(actions[0, :2])
-    assert referee.observe()["round"].tolist() == [[4], [3]]
+    assert referee.role.observation.observe()["round"].tolist() == [[4], [3]]
     assert referee.over.tolist() == [True, False]
 
 

@@ -15,8 +15,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import rel_entr
 
 from ldp_gym import audit
+from ldp_gym.channels.asked_bit import AskedBit
 from ldp_gym.core.seed_ranges import TEST
-from ldp_gym.envs.ask import AskedBit, greedy_contrast
+from ldp_gym.envs.ask import greedy_contrast
 
 TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.6, 0.1, 0.3]])
 PLANE = [1.0, 0.0, -1.0]
@@ -138,7 +139,6 @@ def test_the_checkers_of_the_libraries_pass():
     [
         ({"channel": "split"}, TypeError, "LDPAsk-v0 takes no 'channel': leave it out"),
         ({"horizn": 3}, TypeError, "did you mean 'horizon'"),
-        ({"hypotheses": "softmax-linear"}, ValueError, "without contexts.*'dirichlet'"),
     ],
 )
 def test_wrong_rules_and_actions_are_refused(rules, error, message):

@@ -10,7 +10,7 @@ from helpers import CHANNELS, assert_same_games, record, small_rules, totals
 
 import ldp_agents
 from ldp_gym.core.divergences import kl
-from ldp_gym.engine import referee
+from ldp_gym.engine import playback
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs import box
@@ -58,7 +58,7 @@ class Transcript:
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_it_is_the_game_of_ldpdist(channel, observation, monkeypatch):
     """The same seed gives the same features, KL and TV; the reward is the gain over the uniform mixture."""
-    monkeypatch.setattr(referee, "_LONGEST_BLOCK", 7)
+    monkeypatch.setattr(playback, "_LONGEST_BLOCK", 7)
     rules = small_rules(channel)
     env = gym.make("LDPDistBox-v0", observation=observation, **rules)
     plain = MixtureAction(gym.make("LDPDist-v0", reveal=True, **rules))
@@ -115,7 +115,7 @@ def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
 )
 def test_single_and_vector_environments_agree(rules, mode, monkeypatch):
     """With the scores at the ends of episodes, however the next begins; features of two games at a time."""
-    monkeypatch.setattr(referee, "_LONGEST_BLOCK", 4)
+    monkeypatch.setattr(playback, "_LONGEST_BLOCK", 4)
     monkeypatch.setattr(box, "_ROUNDS_AT_ONCE", 2 * 4)
     native = gym.make_vec("LDPDistBox-v0", num_envs=3, autoreset_mode=mode, **rules)
     sync = SyncVectorEnv([lambda: gym.make("LDPDistBox-v0", **rules)] * 3, autoreset_mode=mode)
@@ -150,7 +150,8 @@ def test_the_score_is_the_return_over_that_of_bayes(monkeypatch):
 def test_losses_are_capped_in_rewards_and_in_the_gain_of_bayes(monkeypatch):
     """Against Bayes and the uniform mixture, stepped in LDPDist-v0 with the same cap."""
     rules = small_rules("split", hypotheses="dirichlet", context_dim=1, epsilon=4.0, max_loss=0.3)
-    monkeypatch.setattr(box, "_REFERENCE_EPISODES", (12, 12))
+    monkeypatch.setattr(box, "_FEWEST_REFERENCES", 12)
+    monkeypatch.setattr(box, "_MOST_REFERENCES", 12)
     monkeypatch.setattr(box, "_REFERENCE_SEED", 0)
     env, totals = gym.make("LDPDist-v0", **rules), {}
     for name in ("uniform", "bayes"):

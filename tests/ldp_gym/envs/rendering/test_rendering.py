@@ -12,9 +12,10 @@ from helpers import CHANNELS, small_rules
 
 import ldp_agents
 from ldp_gym.core.divergences import kl
-from ldp_gym.engine import referee
+from ldp_gym.engine import playback
 from ldp_gym.engine.referee import Referee
 from ldp_gym.engine.rules import Rules
+from ldp_gym.envs.dist import Predictor
 from ldp_gym.envs.rendering import frames
 from ldp_gym.envs.rendering.history import FrameHistory
 
@@ -157,7 +158,7 @@ class Watched:
     def __init__(self, num_games, **rules):
         self.scenario, self.num_games = Rules(**rules).scenario(), num_games
         self.history = FrameHistory(self.scenario, num_games)
-        self.referee = Referee(self.scenario, num_games, self.history)
+        self.referee = Referee(self.scenario, num_games, Predictor, history=self.history)
         self.begin(range(num_games))
 
     def begin(self, games, seed=0):
@@ -176,10 +177,10 @@ def test_a_scene_says_what_happened(channel):
     player = ldp_agents.Bayes(watched.scenario.game)
     losses, uniform = [], []
     for t in range(30):
-        candidates = watched.referee.candidates[0]
+        candidates = watched.referee.playback.candidates[0]
         prediction = player.predict(candidates)
         _, info = watched.referee.judge(prediction[None])
-        message = watched.referee.observe()["message"][0]
+        message = watched.referee.role.observation.observe()["message"][0]
         player.update(candidates, message)
         losses.append(info["kl"][0])
         uniform.append(kl(candidates[info["truth"][0]], candidates.mean(axis=0)))
@@ -198,7 +199,7 @@ def test_a_scene_says_what_happened(channel):
 @pytest.mark.parametrize("channel", ["split", "adaptive-split"])
 @pytest.mark.parametrize("redrawn", [False, True])
 def test_a_new_episode_of_one_game_forgets_the_last(channel, redrawn, monkeypatch):
-    monkeypatch.setattr(referee, "_LONGEST_BLOCK", 5)
+    monkeypatch.setattr(playback, "_LONGEST_BLOCK", 5)
     rules = small_rules(channel, redraw_hypotheses=redrawn, observe_candidates=redrawn)
     watched, fresh = (Watched(3, **rules) for _ in range(2))
     for _ in range(17):
