@@ -15,6 +15,7 @@ from ldp_gym.core import VERSION as _VERSION
 from ldp_gym.core.errors import BlindChannelWarning, BrokenPromiseWarning, NoPrivacyWarning
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
+from ldp_gym.engine.losses import LOSSES, Loss
 from ldp_gym.engine.simplex import Simplex
 from ldp_gym.envs.box import NAMED_GAMES as _NAMED_GAMES
 from ldp_gym.envs.dist import LDPDistEnv, LDPDistVectorEnv
@@ -27,6 +28,7 @@ __all__ = [
     "CHANNELS",
     "HYPOTHESES",
     "LEARNERS",
+    "LOSSES",
     "NATURES",
     "TRUTHS",
     "BlindChannelWarning",
@@ -37,6 +39,7 @@ __all__ = [
     "HypothesisClass",
     "LDPDistEnv",
     "LDPDistVectorEnv",
+    "Loss",
     "Nature",
     "NoPrivacyWarning",
     "Simplex",

@@ -15,7 +15,7 @@ import numpy as np
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FEW_ROUNDS, BoolArray, FloatArray, IntArray
-from ldp_gym.core.divergences import kl, kl_to_each, tv
+from ldp_gym.core.divergences import kl_to_each
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import (
@@ -25,6 +25,7 @@ from ldp_gym.engine.learners import (
     play_block,
     plays_blocks,
 )
+from ldp_gym.engine.losses import charge, load_losses
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.seats import Seat
@@ -39,6 +40,9 @@ from ldp_gym.truths.base import NO_MEMBER
 
 _BLOCK_FLOATS, _KEPT_BYTES = 600_000, 2**26
 """Size of a block of tape, in floats, and largest part of a game's tape that is kept for its next learner."""
+
+_LOSS_PREFIX = "losses/"
+"""Prefix of the names of losses among an evaluation's arrays."""
 
 _NO_BEST = -2
 """Sentinel: no best hypothesis. A tie of weights is -1."""
@@ -55,14 +59,12 @@ class Evaluation:
 
     Attributes:
         rounds: the checkpoints, in rounds played; the last is the horizon.
-        kl: cumulative KL in nats, ``(episodes, len(rounds))``.
-        tv: cumulative total variation, in the same shape.
+        losses: cumulative losses by name, ``(episodes, len(rounds))`` each.
         comparator: loss of every hypothesis, ``sum_t KL(p*_t, f_j(x_t))``, ``(episodes, K)``.
         weights: the learner's last weights, ``(episodes, K)``; None if it has none.
         average_prediction: ``mean_t p_hat_t``, ``(episodes, M)``; None unless asked for.
         leaders: hypothesis of the heaviest weight at each checkpoint, ``(episodes, len(rounds))``; -1 for a
             tie. None unless asked for, or if the learner has no weights.
-        tv_squared: cumulative squares of the total variation, in the shape of ``tv``.
         left: size of the learner's confidence set at each checkpoint, ``(episodes, len(rounds))``; None
             unless asked for.
         confidence_set: hypotheses in the last confidence set, boolean ``(episodes, K)``; None likewise.
@@ -70,19 +72,53 @@ class Evaluation:
     """
 
     rounds: IntArray
-    kl: FloatArray
-    tv: FloatArray
+    losses: Mapping[str, FloatArray]
     comparator: FloatArray
     weights: FloatArray | None = None
     average_prediction: FloatArray | None = None
     leaders: IntArray | None = None
-    tv_squared: FloatArray | None = None
     left: IntArray | None = None
     confidence_set: BoolArray | None = None
     scenario: Scenario | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "scenario": None}
+
+    @property
+    def kl(self) -> FloatArray:
+        """Cumulative KL in nats, ``(episodes, len(rounds))``."""
+        return self.losses["kl"]
+
+    @property
+    def tv(self) -> FloatArray:
+        """Cumulative total variation, in the shape of :attr:`kl`."""
+        return self._loss("tv")
+
+    def _loss(self, name: str) -> FloatArray:
+        if name not in self.losses:
+            known = ", ".join(self.losses)
+            raise ValueError(
+                f"the loss {name!r} was not computed, only {known}: call "
+                f"evaluate(..., losses=[{name!r}])"
+            )
+        return self.losses[name]
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Evaluation:
+        """Make an evaluation from :attr:`arrays`."""
+        losses: dict[str, FloatArray] = {}
+        others: dict[str, Any] = {}
+        for name, array in arrays.items():
+            if name.startswith(_LOSS_PREFIX):
+                losses[name.removeprefix(_LOSS_PREFIX)] = array
+            else:
+                others[name] = array
+        return cls(losses=losses, **others)
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """All arrays by name, to store them; a loss is called ``"losses/"`` and its name."""
+        return {"rounds": self.rounds, **self._per_episode}
 
     @property
     def floor(self) -> ClassFloor | None:
@@ -109,15 +145,24 @@ class Evaluation:
         """Episodes of the worst truth if every truth was played; otherwise all episodes."""
         if self.kl.ndim == 2:
             return self
-        return replace(
-            self, **{name: values[self.worst_truth] for name, values in self._per_episode.items()}
+        return self._with(
+            {name: values[self.worst_truth] for name, values in self._per_episode.items()}
         )
 
     @property
     def _per_episode(self) -> dict[str, Any]:
         """Arrays with a row per episode, on the last axis but one, by name."""
-        names = (each.name for each in fields(self) if each.name not in ("rounds", "scenario"))
-        return {name: array for name in names if (array := getattr(self, name)) is not None}
+        losses = {f"{_LOSS_PREFIX}{name}": sums for name, sums in self.losses.items()}
+        others = [each.name for each in fields(self)]
+        for name in ("rounds", "losses", "scenario"):
+            others.remove(name)
+        kept = {name: getattr(self, name) for name in others}
+        return losses | {name: array for name, array in kept.items() if array is not None}
+
+    def _with(self, arrays: Mapping[str, Any]) -> Evaluation:
+        """The same evaluation with other arrays per episode."""
+        changed = Evaluation.from_arrays({"rounds": self.rounds, **arrays})
+        return replace(changed, scenario=self.scenario)
 
     @property
     def opt(self) -> FloatArray:
@@ -192,11 +237,10 @@ class Evaluation:
 
 def join_episodes(parts: Sequence[Evaluation]) -> Evaluation:
     """Concatenate evaluations of the same game along the episodes."""
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts], axis=-2)
-        for name in parts[0]._per_episode
-    }
-    return replace(parts[0], **joined)
+    arrays = [part._per_episode for part in parts]
+    return parts[0]._with(
+        {name: np.concatenate([each[name] for each in arrays], axis=-2) for name in arrays[0]}
+    )
 
 
 def evaluate(
@@ -207,6 +251,7 @@ def evaluate(
     seed: int = 0,
     truth: int | str | None = None,
     checkpoints: Sequence[int] | None = None,
+    losses: Sequence[str] | None = None,
     averages: bool = False,
     leaders: bool = False,
     alpha: float | None = None,
@@ -228,6 +273,8 @@ def evaluate(
         truth: index of a member for every episode, "all" to play the episodes once with each member, or
             None for the truth of the rules. An error if the rules name a truth outside the class.
         checkpoints: rounds at which to keep the sums; log-spaced by default.
+        losses: names of losses to sum up, such as ``["tv", "hellinger"]``; the KL is always one of them. By
+            default those of the rules, which are ``["kl", "tv"]`` unless they say otherwise.
         averages: keep the episodes' average predictions too, of a class without contexts.
         leaders: keep the hypothesis of the heaviest weight at each checkpoint too.
         alpha: keep the learner's confidence sets too, which lose a truth in the class with probability at
@@ -249,6 +296,7 @@ def evaluate(
     validation.function("progress", progress, "of the number of rounds played")
     report = progress or (lambda rounds: None)
     rounds = _checkpoints(scenario.horizon, checkpoints)
+    names = scenario.losses if losses is None else load_losses(losses)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(
             f"average predictions need a class without contexts, got {scenario.hypotheses!r}"
@@ -267,7 +315,9 @@ def evaluate(
                 f"alpha asks for confidence sets, which {made!r} does not keep; 'bayes' does"
             )
     numbers = (
-        4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
+        (len(names) + 2) * len(rounds)
+        + 2 * scenario.hypotheses.num_hypotheses
+        + scenario.hypotheses.num_labels
     )
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
@@ -276,7 +326,7 @@ def evaluate(
     )
     pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
     processes = min(count_jobs(jobs), len(pieces))
-    work = _Work(learner, scenario, rounds, averages, leaders, alpha)
+    work = _Work(learner, scenario, rounds, names, averages, leaders, alpha)
     if processes == 1:
         with one_thread():
             parts = {i: work.play(made, recording, piece, report) for i, piece in enumerate(pieces)}
@@ -292,14 +342,13 @@ def evaluate(
     shape = (len(members), count) if all_members else (count,)
     uniform = all_members or (truth is None and getattr(scenario.truth, "member", 0) is None)
     joined = join_episodes([parts[i] for i in range(len(pieces))])
-    return replace(
-        joined,
-        scenario=scenario if uniform else None,
-        **{
+    shaped = joined._with(
+        {
             name: values.reshape(*shape, values.shape[-1])
             for name, values in joined._per_episode.items()
-        },
+        }
     )
+    return replace(shaped, scenario=scenario if uniform else None)
 
 
 def as_scenario(env: object) -> Scenario:
@@ -350,6 +399,7 @@ class _Work:
     learner: str | Callable[[Game], LearnerProtocol]
     scenario: Scenario
     checkpoints: IntArray
+    losses: Sequence[str]
     averages: bool
     leaders: bool
     alpha: float | None
@@ -375,7 +425,7 @@ class _Work:
         total_prediction = (
             np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
         )
-        sums = np.zeros((3, len(plays), len(checkpoints)))
+        sums = {name: np.zeros((len(plays), len(checkpoints))) for name in self.losses}
         comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
         leading: list[IntArray] = []
         left: list[IntArray] = []
@@ -388,10 +438,9 @@ class _Work:
             # The block's rounds fall into segments that end at checkpoints.
             first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
             edges = np.append(0, checkpoints[first:last] - start)
-            charge = kl(tape.distributions, predictions, tape.negentropies)
-            distance = tv(tape.distributions, predictions)
-            for total, loss in zip(sums, (charge, distance, np.square(distance)), strict=True):
-                total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
+            losses = charge(self.losses, tape.distributions, predictions, tape.negentropies)
+            for name, total in sums.items():
+                total[:, first : last + 1] += np.add.reduceat(losses[name], edges, axis=1)
             if total_prediction is not None:
                 total_prediction += predictions.sum(axis=1)
             comparator += charged.sum(axis=1) * (
@@ -404,11 +453,12 @@ class _Work:
                 confidence_set = learner.confidence_set(self.alpha)  # type: ignore[attr-defined]
                 left.append(confidence_set.sum(axis=-1))
             report(rounds * len(plays))
-        kl_sums, tv_sums, squares = np.cumsum(sums, axis=-1)
+        cumulative = {name: np.cumsum(total, axis=-1) for name, total in sums.items()}
         average = None if total_prediction is None else total_prediction / scenario.horizon
         led, sizes = (np.stack(found, axis=-1) if found else None for found in (leading, left))
-        losses = (kl_sums, tv_sums, comparator, weights, average, led, squares)
-        return Evaluation(checkpoints, *losses, sizes, confidence_set)
+        return Evaluation(
+            checkpoints, cumulative, comparator, weights, average, led, sizes, confidence_set
+        )
 
 
 def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | None:

@@ -72,6 +72,7 @@ CALLS = [
     (make, "batch", [0, -1, 1.5, "3", None, True]),
     (ldp_gym.LDPDistVectorEnv, "autoreset_mode", ["same", 3]),
     (ldp_gym.LDPDistVectorEnv, "num_envs", [0, 1.5, "2"]),
+    (make, "losses", [3, "tv", None, [3], ["tvv"], ["nowhere:LOSS"], ["math:pi"]]),
     (make, "reveal", FLAGS),
     (make, "channel", [3, "splt", RULES, type(CHANNEL), "nowhere:Channel"]),
     (make, "hypotheses", ["dirichet", 3, [[0.5, 0.5]], [[0.5, 0.6], [0.5, 0.5]]]),
@@ -90,6 +91,7 @@ CALLS = [
     (evaluate, "seed", [*SEEDS, None]),
     (evaluate, "truth", ["nobody", -1, 2, 1.5, True, []]),
     (evaluate, "checkpoints", [3, "x", [0], [99], [1.5], [None]]),
+    (evaluate, "losses", [3, "tv", [3], ["tvv"], ["nowhere:LOSS"], ["math:pi"]]),
     (evaluate, "averages", FLAGS),
     (evaluate, "leaders", FLAGS),
     (evaluate, "alpha", [0.0, 1.0, "x", True]),
@@ -140,7 +142,8 @@ CASES = [(call, argument, value) for call, argument, values in CALLS for value i
 NAMES = {"horizn": "did you mean 'horizon'",
          "hypotheses": "hypothes", "options": "truth|options", "learners": "learner", "channels": "channel",
          "runs": "run", "candidates": "candidates|hypothes|table", "game": "Game", "action": "action",
-         "nature": "[Nn]ature", "env": "env|horizn", "channel": "[Cc]hannel", "split": "split"}  # fmt: skip
+         "nature": "[Nn]ature", "env": "env|horizn", "channel": "[Cc]hannel", "split": "split",
+         "losses": "loss"}  # fmt: skip
 
 
 REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}

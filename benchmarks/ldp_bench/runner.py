@@ -46,6 +46,9 @@ from ldp_gym.testing import (
     check_truth,
 )
 
+_LOSSES = ("kl", "tv", "tv_squared")
+"""Losses that are stored: theorems bound the sum of squared TV too."""
+
 _SAID_ELSEWHERE = (BlindChannelWarning, NoPrivacyWarning, OutsideTrainingWarning)
 """Warnings silenced in cells: a run gives them once, or its results show the same."""
 
@@ -201,6 +204,7 @@ def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
         episodes=experiment.episodes,
         seed=cell.seed,
         truth=experiment.truth,
+        losses=_LOSSES,
         leaders=experiment.leaders,
     )
     return evaluation, time.perf_counter() - start

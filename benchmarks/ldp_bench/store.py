@@ -14,7 +14,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -193,7 +193,7 @@ class Store:
                 if row["status"] not in ("done", "incompatible", "failed"):
                     raise ValueError(f"its status is {row['status']!r}")
                 blob = io.BytesIO(row["evaluation"]) if row["status"] == "done" else None
-                evaluation = Evaluation(**dict[str, Any](read_arrays(blob))) if blob else None
+                evaluation = Evaluation.from_arrays(read_arrays(blob)) if blob else None
                 outcome = Outcome(row["status"], evaluation, row["message"], float(row["seconds"]))
                 yield row["key"], json.loads(row["configuration"]), outcome
             except _UNREADABLE as error:
@@ -263,9 +263,7 @@ class Store:
 
 def _pack(evaluation: Evaluation) -> bytes:
     buffer = io.BytesIO()
-    found = {field.name: getattr(evaluation, field.name) for field in fields(evaluation)}
-    arrays = {name: array for name, array in found.items() if isinstance(array, np.ndarray)}
-    np.savez(buffer, allow_pickle=False, **arrays)  # losses hardly compress
+    np.savez(buffer, allow_pickle=False, **evaluation.arrays)  # losses hardly compress
     return buffer.getvalue()
 
 

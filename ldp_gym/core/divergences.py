@@ -1,4 +1,4 @@
-"""Losses of a prediction: the KL divergence in nats, and the total variation."""
+"""Divergences of a prediction from the truth's distribution, and the entropy that they need."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> 
     """
     if negentropy_p is None:
         negentropy_p = negentropy(p)
+
     if has_zero(q):
-        with np.errstate(
-            divide="ignore"
-        ):  # a label that q misses costs inf; one that p misses too, nothing
+        # A label that only q excludes costs inf; one that p excludes costs nothing.
+        with np.errstate(divide="ignore"):
             log_q = np.where(p > 0.0, np.log(q), 0.0)
     else:
         log_q = np.log(q)
@@ -42,28 +42,78 @@ def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) 
         [0.0, inf, 0.693]
     """
     if not has_zero(candidates):
-        return np.maximum(negentropy_p[..., None] - expectations(np.log(candidates), p), ZERO)
+        mean_logs = expectations(np.log(candidates), p)
+        return np.maximum(negentropy_p[..., None] - mean_logs, ZERO)
+
     zeros = candidates == 0.0
     divergences = kl_to_each(p, np.where(zeros, 1.0, candidates), negentropy_p)
-    divergences[expectations(zeros.astype(np.float64), p) > 0.0] = np.inf
+    excluded_mass = expectations(zeros.astype(np.float64), p)
+    divergences[excluded_mass > 0.0] = np.inf
     return divergences
 
 
 def negentropy(p: FloatArray) -> FloatArray:
-    """``sum_y p[y] log p[y]`` along the last axis."""
-    return inner(p, np.log(np.where(p > 0.0, p, 1.0) if has_zero(p) else p))
+    """``sum_y p[y] log p[y]`` along the last axis.
+
+    Example:
+        >>> float(negentropy(np.array([0.5, 0.5, 0.0])).round(4))
+        -0.6931
+    """
+    positive = np.where(p > 0.0, p, 1.0) if has_zero(p) else p
+    return inner(p, np.log(positive))
 
 
 def mixture_loss(
     weights: FloatArray, candidates: FloatArray, negentropies: FloatArray
 ) -> FloatArray:
-    """Expected loss ``sum_k w_k KL(f_k, sum_j w_j f_j)`` of posterior means, from the negentropies of f_k."""
-    return np.einsum("...k,...k->...", weights, negentropies) - negentropy(
-        mixture(weights, candidates)
-    )
+    """Expected loss ``sum_k w_k KL(f_k, sum_j w_j f_j)`` of the mixture, under a truth drawn from w.
+
+    Args:
+        weights: ``(..., K)``.
+        candidates: ``(..., K, M)``.
+        negentropies: :func:`negentropy` of the candidates, ``(..., K)``.
+
+    Example:
+        >>> table = np.array([[1.0, 0.0], [0.0, 1.0]])
+        >>> float(mixture_loss(np.array([0.5, 0.5]), table, negentropy(table)).round(4))
+        0.6931
+    """
+    mean_negentropy = np.einsum("...k,...k->...", weights, negentropies)
+    return mean_negentropy - negentropy(mixture(weights, candidates))
 
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:
-    """``|p - q|_TV = sum_y max(p[y] - q[y], 0)`` along the last axis."""
+    """Total variation ``sum_y max(p[y] - q[y], 0)`` along the last axis.
+
+    Example:
+        >>> float(tv(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])))
+        0.5
+    """
     shared = np.minimum(p, q)  # a maximum with 0 would take three times as long
     return row_sums(np.subtract(p, shared, out=shared))
+
+
+def squared_hellinger(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Squared Hellinger distance ``(1/2) sum_y (sqrt(p[y]) - sqrt(q[y]))^2`` along the last axis.
+
+    Example:
+        >>> squared_hellinger(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
+        [0.0, 1.0]
+    """
+    difference = np.sqrt(p) - np.sqrt(q)
+    return inner(difference, difference) / 2.0
+
+
+def chi_square(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Chi-square divergence ``sum_y (p[y] - q[y])^2 / q[y]`` along the last axis; inf where q misses p.
+
+    Example:
+        >>> p = np.array([1.0, 0.0])
+        >>> chi_square(p, np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])).tolist()
+        [1.0, 0.0, inf]
+    """
+    difference = p - q
+    # A label that only q excludes costs inf; one that both exclude costs nothing.
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = np.divide(difference, q, out=np.zeros(difference.shape), where=difference != 0.0)
+        return inner(difference, ratio)

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray
-from ldp_gym.core.divergences import kl, kl_to_each, tv
+from ldp_gym.core.divergences import kl_to_each
+from ldp_gym.engine.losses import charge
 from ldp_gym.engine.playback import Observer, Playback
 from ldp_gym.engine.role import Role
 from ldp_gym.engine.scenario import Scenario
@@ -87,8 +88,9 @@ class Referee:
             predictions = playback.posterior_mean
 
         distributions = playback.now("distributions")
-        losses = kl(distributions, predictions, playback.now("negentropies"))
-        info = {"kl": losses, "tv": tv(distributions, predictions)}
+        negentropies = playback.now("negentropies")
+        info: Info = {**charge(self.scenario.losses, distributions, predictions, negentropies)}
+        losses = info["kl"]
         if self.scenario.reveal:
             info |= self._revealed()
 

@@ -10,7 +10,7 @@ import json
 import math
 import pickle
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
@@ -21,6 +21,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import plain, read_signature
+from ldp_gym.engine.losses import DEFAULT_LOSSES, loss_names
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import Nature
 from ldp_gym.truths.base import TRUTHS, Truth
@@ -99,6 +100,7 @@ class Rules:
         "observe_candidates",
         "redraw_hypotheses",
         "batch",
+        "losses",
         "reveal",
         "max_loss",
     )
@@ -160,8 +162,13 @@ class Rules:
         "number of users who answer under one public posterior, which advances when the batch is "
         "complete. Matters where a channel or nature is adaptive.",
     )
+    losses: Sequence[str] = rule(
+        DEFAULT_LOSSES,
+        'names of the losses in info, such as ``["tv", "hellinger"]``; the KL is always there.',
+    )
     reveal: bool = rule(
-        False, "put the truth and the labels into info. For debugging and analysis only."
+        False,
+        "put the truth, its distribution and the labels into info. For debugging and analysis only.",
     )
     max_loss: float = rule(100.0, "cap of the KL in the reward, which is always finite.")
 
@@ -174,6 +181,7 @@ class Rules:
             validation.flag(name, getattr(self, name))
         validation.whole("batch", self.batch, least=1)
         validation.seed("class_seed", self.class_seed)
+        loss_names(self.losses)
         for party in PARTY_RULES:
             validation.options_dict(f"{party}_kwargs", getattr(self, f"{party}_kwargs"))
 
@@ -279,6 +287,7 @@ class Rules:
 
         rules["horizon"] = self.rounds
         rules["max_loss"] = float(self.max_loss)
+        rules["losses"] = loss_names(self.losses)
         for name, value in self.promise.items():
             rules[name] = float(value)
         if self.nature is None:

@@ -22,6 +22,7 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
+from ldp_gym.engine.losses import load_losses
 from ldp_gym.engine.rules import DEFAULT_HORIZON, PARTY_RULES, Rules
 from ldp_gym.engine.simplex import Simplex
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass, as_hypotheses
@@ -36,6 +37,7 @@ class Scenario:
 
     def __init__(self, rules: Rules) -> None:
         self.max_loss = float(rules.max_loss)
+        self.losses = load_losses(rules.losses)
         self.observe_candidates, self.reveal = bool(rules.observe_candidates), bool(rules.reveal)
         self.redraws = bool(rules.redraw_hypotheses)
         options = {party: dict(getattr(rules, f"{party}_kwargs") or {}) for party in PARTY_RULES}

@@ -83,6 +83,7 @@ class AskArguments(Rules):
         *TRUTH_RULES,
         "observe_candidates",
         "redraw_hypotheses",
+        "losses",
         "reveal",
     )
 

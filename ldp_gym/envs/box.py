@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, mixture
-from ldp_gym.core.divergences import kl
+from ldp_gym.engine.losses import charge
 from ldp_gym.engine.playback import LEARNER_ONLY, Playback
 from ldp_gym.engine.posterior import PublicPosterior
 from ldp_gym.engine.referee import Info
@@ -147,7 +147,7 @@ def estimate_bayes_gain(scenario: Scenario) -> float | None:
         tape = games.play(min(block, scenario.horizon - played))
         weights = posterior.along(tape.read_by(scenario.channel))
         predictions = mixture(weights, tape.candidates)
-        losses = kl(tape.distributions, predictions, tape.negentropies)
+        losses = charge(["kl"], tape.distributions, predictions, tape.negentropies)["kl"]
         gains += np.minimum(tape.uniform_losses(), scenario.max_loss).sum(axis=1)
         gains -= np.minimum(losses, scenario.max_loss).sum(axis=1)
     return unit_of_score(gains)
@@ -173,6 +173,7 @@ class BoxArguments(EnvArguments):
         "observe_candidates",
         "redraw_hypotheses",
         "batch",
+        "losses",
         "reveal",
         "max_loss",
     )

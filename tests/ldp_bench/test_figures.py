@@ -37,10 +37,16 @@ def invented(experiments, share=1.0, spoil=None):
             0.1, 1.0, (*truths, experiment.episodes, experiment.num_hypotheses)
         )
         leaders = rng.integers(experiment.num_hypotheses, size=(experiment.episodes, 3))
-        optional = {"tv_squared": kl / 9.0, "leaders": leaders if experiment.leaders else None}
+        losses = {"kl": kl, "tv": kl / 3.0, "tv_squared": kl / 9.0}
         if spoil is not None:
             spoil(experiment, kl)
-        found = Evaluation(rounds, kl, kl / 3.0, comparator, comparator, **optional)
+        found = Evaluation(
+            rounds,
+            losses,
+            comparator,
+            weights=comparator,
+            leaders=leaders if experiment.leaders else None,
+        )
         return found if rng.random() < share else None
 
     return Results(Known(experiments, evaluate), experiments, 0)

@@ -128,7 +128,10 @@ def test_learners_are_compared_on_the_same_episodes_or_not_at_all(truth, paired)
         not paired
     ] * 2
     for share in (0.85, 0.95):  # where Bayes saves less than a tenth there is no score
-        little = replace(found[0].evaluation, kl=share * found[0].evaluation.kl)
+        little = replace(
+            found[0].evaluation,
+            losses={"kl": share * found[0].evaluation.kl, "tv": found[0].evaluation.tv},
+        )
         bayes = replace(found[1], evaluation=little)
         assert math.isnan(_row(bayes, [found[0], bayes])["score"]) is not (paired and share < 0.9)
     for other in ({}, {"truth": 1}):  # a floor speaks of a uniform truth

@@ -40,16 +40,15 @@ def verdicts(name, results, about=""):
 
 
 def changed(results, **change):
-    """The same results with arrays of their evaluations changed by functions."""
+    """The same results with losses of their evaluations changed by functions."""
+
+    def change_losses(evaluation):
+        losses = {name: function(evaluation.losses[name]) for name, function in change.items()}
+        return replace(evaluation, losses=evaluation.losses | losses)
+
     others = copy.copy(results)
     others.successes = [
-        replace(
-            r,
-            evaluation=replace(
-                r.evaluation, **{n: f(getattr(r.evaluation, n)) for n, f in change.items()}
-            ),
-        )
-        for r in results.successes
+        replace(result, evaluation=change_losses(result.evaluation)) for result in results.successes
     ]
     return others
 
@@ -88,7 +87,9 @@ def replayed(results, learner=None, **rules):
         game, who = {**e.rules.given, **channel, **rules}, learner or e.learner
         key = (who, repr(game), e.truth, e.episodes)
         if key not in known:
-            known[key] = ldp_gym.evaluate(who, game, episodes=e.episodes, truth=e.truth)
+            known[key] = ldp_gym.evaluate(
+                who, game, episodes=e.episodes, truth=e.truth, losses=["tv", "tv_squared"]
+            )
         return replace(result, evaluation=known[key])
 
     others.successes = [evaluate(result) for result in results.successes]

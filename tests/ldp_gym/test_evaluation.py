@@ -14,6 +14,7 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_gym import evaluate, statistics, theory
+from ldp_gym.engine.losses import LOSSES
 from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Recording
 
@@ -37,16 +38,18 @@ GAMES = [
 def test_evaluate_gives_the_losses_of_stepping_the_environment(name, game):
     learner = partial(ldp_agents.make, name)
     checkpoints = [1, 2, 7, 33]
-    result = evaluate(learner, game, episodes=3, seed=20, checkpoints=checkpoints)
+    names = list(LOSSES)
+    result = evaluate(learner, game, episodes=3, seed=20, checkpoints=checkpoints, losses=names)
     assert result.rounds.tolist() == [*checkpoints, 40]
-    env = gym.make("LDPDist-v0", **game)
+
+    env = gym.make("LDPDist-v0", losses=names, **game)
     for episode in range(3):
         infos = infos_of(learner, env, seed=20 + episode)
-        kl, tv = (np.array([info[name] for info in infos]) for name in ("kl", "tv"))
-        for name, losses in (("kl", kl), ("tv", tv), ("tv_squared", tv**2)):
+        for name in names:
+            losses = np.array([info[name] for info in infos])
             totals = losses.cumsum()[result.rounds - 1]
             np.testing.assert_allclose(
-                getattr(result, name)[episode], totals, rtol=1e-9, err_msg=name
+                result.losses[name][episode], totals, rtol=1e-9, err_msg=name
             )
 
 
@@ -87,11 +90,11 @@ def test_every_truth_and_the_worst():
 
 def test_an_interval_needs_two_episodes_and_a_worst_truth_all_of_them():
     kl = np.array([[1.0], [2.0], [6.0]])
-    result = ldp_gym.Evaluation(np.array([5]), kl, kl, np.zeros((3, 2)))
+    result = ldp_gym.Evaluation(np.array([5]), {"kl": kl}, np.zeros((3, 2)))
     expected = statistics.mean(kl[:, 0], least=0.0)
     assert result.interval() == (expected.low, expected.high)
     with pytest.raises(ValueError, match="at least 2 episodes"):
-        ldp_gym.Evaluation(np.array([5]), kl[:1], kl[:1], np.zeros((1, 2))).interval()
+        ldp_gym.Evaluation(np.array([5]), {"kl": kl[:1]}, np.zeros((1, 2))).interval()
     with pytest.raises(ValueError, match='truth="all"'):
         _ = result.worst_truth
 

@@ -441,7 +441,7 @@ def _squares(result: ExperimentResult) -> Estimate:
     """Mean of ``sum_t TV_t^2 tanh^2(eps/2) / (K-1)``."""
     size, _, epsilon = _point(result)
     unit = (size - 1) / np.tanh(epsilon / 2.0) ** 2
-    return statistics.mean(np.asarray(result.evaluation.tv_squared)[:, -1] / unit, least=0.0)
+    return statistics.mean(result.evaluation.losses["tv_squared"][:, -1] / unit, least=0.0)
 
 
 def _find_slopes(lines: Mapping[str, Sequence[ExperimentResult]]) -> Iterator[Finding]:
@@ -489,7 +489,7 @@ def _find_upper_bounds(results: Results) -> Iterator[Finding]:
         words = f"{e.family}, K = {e.num_hypotheses}, T = {e.horizon:,}, eps = {e.epsilon:g}"
         words = f"contexts by {e.rules.nature}" if e.rules.nature else words
         for name, bound in (_theorems(r) if e.rules in controls else {}).items():
-            both = (getattr(each, name) for each in (r.evaluation, controls[e.rules]))
+            both = (each.losses[name] for each in (r.evaluation, controls[e.rules]))
             own, control = (np.asarray(values)[..., -1] for values in both)
             what = "sum of TV^2" if name == "tv_squared" else "KL-risk"
             places = claims.setdefault(f"{what} of {_scheme(r)} for the worst truth", {})

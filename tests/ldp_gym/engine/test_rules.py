@@ -40,6 +40,7 @@ DEFAULTS = {
     "observe_candidates": False,
     "redraw_hypotheses": False,
     "batch": 1,
+    "losses": ("kl", "tv"),
     "reveal": False,
     "max_loss": 100.0,
 }
@@ -58,6 +59,7 @@ ASK_DEFAULTS = {
     "truth_kwargs": None,
     "observe_candidates": False,
     "redraw_hypotheses": False,
+    "losses": ("kl", "tv"),
     "reveal": False,
 }
 SINGLE = {"render_mode": None}
@@ -239,6 +241,7 @@ def test_classes_that_are_made_differently_are_told_apart():
 )
 def test_every_rule_tells_games_apart(rule):
     other = {"reveal": True, "observe_candidates": True, "redraw_hypotheses": True, "delta": 0.25}
+    other["losses"] = ["hellinger"]
     value = {"x": 1} if rule.endswith("_kwargs") else other.get(rule, 7)
     assert replace(Rules(), **{rule: value}) != Rules()
 
