@@ -295,7 +295,7 @@ class ExponentialWeights(MixtureLearner):
         return np.swapaxes(weights, -1, -2)
 
     def _weigh_along(self, totals: FloatArray) -> FloatArray:
-        """Weights from the summed losses ``(B, K, n)`` before each of n rounds, overwriting them."""
+        """Weights from summed losses ``(B, K, n)`` before each of n rounds, overwriting them."""
         return self._weigh(totals, axis=-2)
 
 

@@ -87,7 +87,7 @@ class Bayes(ExponentialWeights):
         self._least[mask] = 1.0
 
     def confidence_set(self, alpha: float) -> BoolArray:
-        """Return a mask ``(..., K)`` of hypotheses not yet ruled out: a confidence set for the truth.
+        """Return a mask ``(..., K)`` of hypotheses not ruled out: a confidence set for the truth.
 
         A hypothesis is dropped for good when its posterior weight, at rate 1, is at most ``alpha``
         times its prior weight. Under truth ``*`` the ratio

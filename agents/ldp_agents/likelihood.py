@@ -201,7 +201,7 @@ class Pairs(LikelihoodLearner):
         return self._log_prior
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Apply Bayes' rule to the mixtures, whose likelihoods are those of members, mixed alike."""
+        """Apply Bayes' rule to the mixtures; likelihoods mix as the hypotheses do."""
         likelihoods_of_mixtures = likelihoods @ self._mixtures.T
         self._state = self._state + log_ratios(finite_logs(likelihoods_of_mixtures))
 

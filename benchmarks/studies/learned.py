@@ -24,7 +24,7 @@ import ldp_gym
 from ldp_agents.rl import Model, load, network
 from ldp_agents.rl.amortized import CLASSES, make_rules
 from ldp_agents.rl.storage import CARD, SHIPPED
-from ldp_agents.rl.training import ALGORITHMS, SCORES, Config, train_agent
+from ldp_agents.rl.training import SCORES, Config, default_steps, train_agent
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Recording
@@ -191,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--seeds", type=int, default=3, help="training seeds (default 3)")
     parser.add_argument(
-        "--steps", type=int, default=ALGORITHMS["amortized"].steps, help="rounds of training"
+        "--steps", type=int, default=default_steps("amortized"), help="rounds of training"
     )
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES, help="default: all")
     parser.add_argument(

@@ -15,6 +15,7 @@ import ldp_gym
 from ldp_agents.rl import Model, NetworkLearner, amortized, load, network, save
 from ldp_agents.rl.learner import _warn, describe_outside
 from ldp_agents.rl.network import Relation, learned_log_likelihood
+from ldp_agents.rl.settings import settings_of
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning
 from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.learners import build_learner, track_of
@@ -88,7 +89,8 @@ def test_games_to_train_on():
         False,
     )
     assert amortized.make_rules("dirichlet(1)", "split", 1.0, 7, 4, 50)["delta"] == 0.0
-    rng, settings = np.random.default_rng(0), amortized.AmortizedSettings(cells=10**5)
+    rng = np.random.default_rng(0)
+    settings = amortized.AmortizedSettings.of(settings_of("amortized", {"cells": 10**5}))
     drawn = [amortized.draw_rules(rng, ["split"])["epsilon"] for _ in range(400)]
     assert 0.25 < min(drawn) < 0.3 < 7.0 < max(drawn) < 8.0
     assert 0.35 < np.mean(np.less(drawn, math.sqrt(0.25 * 8.0))) < 0.65

@@ -436,7 +436,6 @@ def test_it_plays_as_in_its_own_environment(kind, policy, rules, logit_range, tm
     ("env", "message"),
     [
         (lambda: VecNormalize(make_sb3_env(num_envs=2, **EASY)), "cannot repeat VecNormalize"),
-        (lambda: make_sb3_env(num_envs=2, observation="message", **EASY), 'observation="evidence"'),
         (lambda: gym.make("Pendulum-v1"), "trained on LDPDistBox-v0, got Pendulum-v1"),
         (
             lambda: VecFrameStack(make_sb3_env(num_envs=2, **EASY), 2),

@@ -1,8 +1,9 @@
 """Training of ``amortized``: descend the KL of simulated games.
 
-This is supervised learning through the simulator, not reinforcement learning. The loss is differentiable and
-messages do not depend on the learner, so episodes are simulated, and the gradient of the KL goes through
-whole episodes: log-weights are running sums of learned log-likelihoods. Every batch is another random game.
+This is supervised learning through the simulator, not reinforcement learning. The loss is
+differentiable and messages do not depend on the learner, so episodes are simulated, and the
+gradient of the KL goes through whole episodes: log-weights are running sums of learned
+log-likelihoods. Every batch is another random game.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from ldp_agents.rl import network
 from ldp_agents.rl.learner import Model, smoothing_of
+from ldp_agents.rl.settings import NUM_ROUNDS
 from ldp_gym.channels import CHANNELS
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
@@ -54,25 +56,28 @@ DRAWN_GAMES = {
 _REDRAWN = ("dirichlet", "softmax-linear")
 """Families from which every episode draws a new class."""
 
+_FIXED_TABLE_COPIES = 8
+"""Numbers per label and round that a game with one fixed table is taken to need."""
+
 
 @dataclass(frozen=True)
 class AmortizedSettings:
-    """Settings of the training of ``amortized``.
+    """Settings of the training of ``amortized``; ``settings.yaml`` has their values.
 
     Attributes:
         channels: names of the channels to draw games from.
         hidden: widths of the hidden layers.
-        cells: largest size of a batch, over its episodes, rounds, labels and hypotheses, at least 10^5; a
-            game with more in two episodes is not drawn.
+        cells: largest size of a batch, over its episodes, rounds, labels and hypotheses, at least
+            10^5; a game with more in two episodes is not drawn.
         episodes: largest number of episodes of a batch, at least 2.
         learning_rate: learning rate at the start; it falls linearly to zero.
     """
 
-    channels: tuple[str, ...] = ("laplace-single", "gaussian-vector", "split", "one-bit", "hybrid")
-    hidden: tuple[int, ...] = (64, 64)
-    cells: int = 1_000_000
-    episodes: int = 32
-    learning_rate: float = 4e-3
+    channels: tuple[str, ...]
+    hidden: tuple[int, ...]
+    cells: int
+    episodes: int
+    learning_rate: float
 
     def __post_init__(self) -> None:
         """Check the settings; with one episode or few cells, hardly any game could be drawn."""
@@ -85,26 +90,42 @@ class AmortizedSettings:
         for name in self.channels:
             CHANNELS[name]  # an unknown one is an error that names the nearest
 
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> AmortizedSettings:
+        """The settings of a mapping as in ``settings.yaml``."""
+        given = {name: value for name, value in settings.items() if name != NUM_ROUNDS}
+        given["channels"] = tuple(given["channels"])
+        given["hidden"] = tuple(given["hidden"])
+        return cls(**given)
 
-def fit_amortized(config: Config, settings: AmortizedSettings, progress: ProgressCallback) -> Model:
+
+def fit_amortized(config: Config, progress: ProgressCallback) -> Model:
     """Train an agent on random games."""
     torch.set_num_threads(1)
-    net = TorchNetwork(network.make_parameters(settings.hidden, np.random.default_rng(config.seed)))
+    settings = AmortizedSettings.of(config.settings)
+    initial = network.make_parameters(settings.hidden, np.random.default_rng(config.seed))
+    net = TorchNetwork(initial)
     optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
     steps = 0
 
     def make_model() -> Model:
-        return Model(net.numpy(), DRAWN_GAMES, replace(config, steps=steps).card(settings))
+        so_far = replace(config, steps=steps)
+        return Model(net.numpy(), DRAWN_GAMES, so_far.card)
 
     while steps < config.steps:
+        remaining = 1.0 - steps / config.steps
         for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
+            group["lr"] = settings.learning_rate * remaining
+
         batch = draw_batch(settings, np.random.default_rng([config.seed, steps]))
-        loss = torch.log(total_kl(learned_log_likelihoods(net, batch), batch))
+        log_likelihoods = learned_log_likelihoods(net, batch)
+        loss = torch.log(total_kl(log_likelihoods, batch))
+
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
         optimizer.step()
+
         steps += batch.num_rounds
         progress(steps, make_model)
     return make_model()
@@ -124,32 +145,39 @@ class TorchNetwork(torch.nn.Module):
 
     def numpy(self) -> dict[str, FloatArray]:
         """Parameters as NumPy arrays, by name."""
-        return {
-            name: array.detach().numpy().astype(np.float64) for name, array in self.arrays.items()
-        }
+        arrays = {}
+        for name, tensor in self.arrays.items():
+            arrays[name] = tensor.detach().numpy().astype(np.float64)
+        return arrays
+
+
+class RelationValues(NamedTuple):
+    """Relations of messages to labels, each between two nodes where the weight is known."""
+
+    below: torch.Tensor  # index of the node below, (B, n, M)
+    share: torch.Tensor  # weight of the node above, (B, n, M)
 
 
 class Batch(NamedTuple):
     """Whole episodes of one game."""
 
     channel: Channel
-    # One pair for each number that a message reveals. Relations (B, n, M) to labels lie between two nodes:
-    relations: list[
-        tuple[torch.Tensor, torch.Tensor]
-    ]  # index of the node below, weight of the node above
+    relations: list[RelationValues]  # one for each number that a message reveals
     laws: torch.Tensor  # of the label that a message is about, (B or 1, n or 1, K, M)
     smooth: torch.Tensor  # the smooth candidates that a prediction mixes, in the same shape
     truth: torch.Tensor  # the truth's distributions, (B, n or 1, M)
 
     @property
     def num_rounds(self) -> int:
-        return self.relations[0][0].shape[:2].numel()
+        """Number of rounds of all episodes."""
+        num_episodes, rounds, _ = self.relations[0].below.shape
+        return num_episodes * rounds
 
 
 def make_rules(
     family: str, channel: str, epsilon: float, num_hypotheses: int, num_labels: int, horizon: int
 ) -> dict[str, Any]:
-    """The rules of a game, with M as close to ``num_labels`` as the family allows."""
+    """Return the rules of a game, with M as close to ``num_labels`` as the family allows."""
     rules = {
         **CLASSES[family],
         "num_hypotheses": num_hypotheses,
@@ -159,38 +187,48 @@ def make_rules(
         "horizon": horizon,
     }
     if rules["hypotheses"] in _REDRAWN:
-        return {
-            **rules,
+        rules |= {
             "num_labels": num_labels,
             "redraw_hypotheses": True,
             "observe_candidates": True,
         }
-    if family == "disjoint":
-        return {**rules, "num_labels": max(num_hypotheses, num_labels)}
-    return {
-        **rules,
-        "num_hypotheses": num_hypotheses + num_hypotheses % 2,
-    }  # pairs, which determine M
+    elif family == "disjoint":
+        rules["num_labels"] = max(num_hypotheses, num_labels)
+    else:
+        # Hadamard classes come in pairs, which determine M.
+        rules["num_hypotheses"] = num_hypotheses + num_hypotheses % 2
+    return rules
 
 
 def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, Any]:
-    """The rules of a random game: family and channel uniform, numbers log-uniform in :data:`RANGES`."""
-    epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values())
-    num_hypotheses, num_labels, horizon = map(round, sizes)
-    family, channel = rng.choice(list(CLASSES)), rng.choice(list(channels))
-    return make_rules(str(family), str(channel), epsilon, num_hypotheses, num_labels, horizon)
+    """Draw a game: family and channel uniform, numbers log-uniform in :data:`RANGES`."""
+    numbers = [float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values()]
+    epsilon = numbers[0]
+    num_hypotheses, num_labels, horizon = map(round, numbers[1:])
+    family = str(rng.choice(list(CLASSES)))
+    channel = str(rng.choice(list(channels)))
+    return make_rules(family, channel, epsilon, num_hypotheses, num_labels, horizon)
 
 
 def draw_batch(settings: AmortizedSettings, rng: np.random.Generator) -> Batch:
     """Draw a random game and simulate episodes of it."""
     while True:
         rules = draw_rules(rng, settings.channels)
-        labels = rules.get("num_labels", 2 * rules["num_hypotheses"])
-        vary = rules["hypotheses"] == "softmax-linear" or rules["channel"].endswith("-vector")
-        cells = rules["horizon"] * labels * (rules["num_hypotheses"] if vary else 8)
-        episodes = min(settings.episodes, settings.cells // cells)
+        episodes = min(settings.episodes, settings.cells // _cells_of_episode(rules))
         if episodes >= 2:
             return simulate(rules, episodes, rng)
+
+
+def _cells_of_episode(rules: Mapping[str, Any]) -> int:
+    """Size of an episode of a game: rounds times labels, times what a round holds of each."""
+    num_hypotheses: int = rules["num_hypotheses"]
+    num_labels: int = rules.get("num_labels", 2 * num_hypotheses)
+    has_contexts = rules["hypotheses"] == "softmax-linear"
+    reveals_vectors = rules["channel"].endswith("-vector")
+    numbers_per_label = _FIXED_TABLE_COPIES
+    if has_contexts or reveals_vectors:
+        numbers_per_label = num_hypotheses
+    return rules["horizon"] * num_labels * numbers_per_label
 
 
 def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> Batch:
@@ -199,44 +237,60 @@ def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> 
     seeds = rng.integers(TRAINING.start, TRAINING.stop, size=episodes).tolist()
     starts = scenario.start_episodes([first_generator(seed) for seed in seeds])
     tape = Episodes(scenario, starts, show_contexts=False).play(scenario.horizon)
+
     relation = network.Relation(scenario.channel)
-    points = relation.nodes
     relations = []
     for values in relation.read(tape.messages, tape.candidates):
-        place = (values - points[0]) / (points[1] - points[0])
-        below = np.clip(place.astype(np.int64), 0, len(points) - 2)
-        relations.append((torch.from_numpy(below), _tensor(place - below)))
-    candidates = tape.candidates.reshape((1,) * (4 - tape.candidates.ndim) + tape.candidates.shape)
+        relations.append(_between_nodes(values, relation.nodes))
+
+    # A constant class has one table: give it axes for episodes and rounds.
+    missing_axes = (1,) * (4 - tape.candidates.ndim)
+    candidates = tape.candidates.reshape(missing_axes + tape.candidates.shape)
+    smoothing = smoothing_of(scenario.game)
     return Batch(
-        scenario.channel,
-        relations,
-        _tensor(relation.laws(candidates)),
-        _tensor(smoothing_of(scenario.game).smooth_candidates(candidates)),
-        _tensor(tape.distributions),
+        channel=scenario.channel,
+        relations=relations,
+        laws=_tensor(relation.laws(candidates)),
+        smooth=_tensor(smoothing.smooth_candidates(candidates)),
+        truth=_tensor(tape.distributions),
     )
 
 
+def _between_nodes(values: FloatArray, nodes: FloatArray) -> RelationValues:
+    """Place of relations ``(B, n, M)`` among nodes at equal distances."""
+    place = (values - nodes[0]) / (nodes[1] - nodes[0])
+    below = np.clip(place.astype(np.int64), 0, len(nodes) - 2)
+    return RelationValues(torch.from_numpy(below), _tensor(place - below))
+
+
 def _tensor(array: FloatArray) -> torch.Tensor:
+    """The array in single precision."""
     return torch.from_numpy(array.astype(np.float32))
 
 
 def learned_log_likelihoods(net: TorchNetwork, batch: Batch) -> torch.Tensor:
-    """Log-likelihoods ``log sum_y f_k[y] exp(q_y)``, ``(B, n, K)``, up to a constant of each round."""
+    """Log-likelihoods ``log sum_y f_k[y] exp(q_y)``, up to a constant per round: ``(B, n, K)``."""
     outputs = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
-    table = network.node_weights(outputs, batch.channel, torch.logaddexp)
-    step = torch.diff(table)
-    weights = sum(
-        (table[below] + share * step[below] for below, share in batch.relations), torch.zeros(())
-    )
-    likelihood = torch.exp(weights - weights.detach().amax(dim=-1, keepdim=True))
-    return torch.log(torch.einsum("bnm,bnkm->bnk", likelihood, batch.laws))
+    weights_at_nodes = network.node_weights(outputs, batch.channel, torch.logaddexp)
+    steps = torch.diff(weights_at_nodes)
+
+    weights = torch.zeros(())
+    for values in batch.relations:
+        from_this_number = weights_at_nodes[values.below] + values.share * steps[values.below]
+        weights = weights + from_this_number
+
+    largest = weights.detach().amax(dim=-1, keepdim=True)
+    likelihoods = torch.exp(weights - largest)
+    return torch.log(torch.einsum("bnm,bnkm->bnk", likelihoods, batch.laws))
 
 
 def total_kl(log_likelihoods: torch.Tensor, batch: Batch) -> torch.Tensor:
     """Mean total KL of smoothed mixtures, with weights from running sums of log-likelihoods."""
-    weights = torch.softmax(torch.cumsum(log_likelihoods, dim=1) - log_likelihoods, dim=-1)
-    prediction = torch.einsum("bnk,bnkm->bnm", weights, batch.smooth)
-    truth = batch.truth
+    before_each_round = torch.cumsum(log_likelihoods, dim=1) - log_likelihoods
+    weights = torch.softmax(before_each_round, dim=-1)
+    predictions = torch.einsum("bnk,bnkm->bnm", weights, batch.smooth)
+
     # A label that the truth never draws costs nothing, even if the prediction gives it nothing.
-    cost = torch.xlogy(truth, truth) - truth * torch.log(prediction.clamp_min(torch.finfo().tiny))
-    return cost.sum() / len(weights)
+    log_predictions = torch.log(predictions.clamp_min(torch.finfo().tiny))
+    charges = torch.xlogy(batch.truth, batch.truth) - batch.truth * log_predictions
+    return charges.sum() / len(weights)

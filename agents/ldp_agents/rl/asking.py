@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym import Game
 from ldp_gym.channels.asked_bit import AskedBit
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
@@ -16,18 +17,18 @@ from ldp_gym.envs.ask import observe_posterior
 
 
 def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:
-    """Turn a policy of LDPAsk-v0 into an adaptive channel, which is private whatever the policy asks.
+    """Turn a policy of LDPAsk-v0 into an adaptive channel, private whatever the policy asks.
 
-    ``audit.certify`` and ``evaluate`` take it as they take every channel. On the same seeds its users send
-    the answers that they give in the environment, if the policy does not read t / T.
+    ``audit.certify`` and ``evaluate`` take it as they take every channel. On the same seeds its
+    users send the answers that they give in the environment, if the policy does not read t / T.
 
     Args:
-        policy: a trained algorithm of stable-baselines3, which plays its mean action, or a function from
-            observations ``(n, 2 K + 1)`` to contrasts ``(n, K)``.
+        policy: a trained algorithm of stable-baselines3, which plays its mean action, or a function
+            from observations ``(n, 2 K + 1)`` to contrasts ``(n, K)``.
         env: the environment of LDPAsk-v0 that the policy plays, or an SB3 ``VecEnv`` of it.
         progress: the t / T that the policy is shown, as a channel does not know the round.
     """
-    channel = (env.get_attr("game")[0] if hasattr(env, "env_is_wrapped") else game_of(env)).channel
+    channel = _game_of(env).channel
     if not isinstance(channel, AskedBit):
         raise TypeError(
             f"env must be an environment of LDPAsk-v0, got one with the channel {channel!r}"
@@ -36,27 +37,41 @@ def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:
         raise TypeError(
             f"policy must be a function or have predict(), got {validation.describe(policy)}"
         )
-    act = policy if callable(policy) else partial(_mean_action, policy)
+    act = policy
+    if not callable(policy):
+        act = partial(_mean_action, policy)
     ask = partial(_questions, act, validation.probability("progress", progress))
     sizes = channel.num_hypotheses, channel.num_labels, channel.horizon
     return AskedBit(*sizes, epsilon=channel.epsilon, policy=ask)
 
 
+def _game_of(env: Any) -> Game:
+    """The game of an environment, or of an SB3 ``VecEnv``."""
+    if hasattr(env, "env_is_wrapped"):
+        return env.get_attr("game")[0]
+    return game_of(env)
+
+
 def _mean_action(model: Any, rows: Any) -> Any:
     """Mean actions of a model of stable-baselines3, with its ``VecNormalize`` if it has one."""
-    normalizer = getattr(model, "get_vec_normalize_env", lambda: None)()
-    seen = rows if normalizer is None else normalizer.normalize_obs(rows)
-    return model.predict(seen, deterministic=True)[0]
+    if hasattr(model, "get_vec_normalize_env"):
+        normalizer = model.get_vec_normalize_env()
+        if normalizer is not None:
+            rows = normalizer.normalize_obs(rows)
+    actions, _ = model.predict(rows, deterministic=True)
+    return actions
 
 
 def _questions(act: Callable[[Any], Any], progress: float, posterior: FloatArray) -> FloatArray:
     """Contrasts ``(..., K)`` in [-1, 1] that a policy picks at public posteriors ``(..., K)``."""
     weights = posterior.reshape(-1, posterior.shape[-1])
-    contrasts = validation.numbers("contrasts", act(observe_posterior(weights, progress)))
+    observations = observe_posterior(weights, progress)
+    contrasts = validation.numbers("contrasts", act(observations))
     if contrasts.shape != weights.shape or not np.isfinite(contrasts).all():
         raise ValueError(
-            f"the policy must return finite contrasts of shape {weights.shape}, got shape {contrasts.shape}: "
-            f"{validation.describe(contrasts)}"
+            f"the policy must return finite contrasts of shape {weights.shape}, got shape "
+            f"{contrasts.shape}: {validation.describe(contrasts)}"
         )
-    contrasts = contrasts / np.maximum(np.abs(contrasts).max(axis=-1, keepdims=True), 1.0)
-    return contrasts.reshape(posterior.shape)
+    largest = np.abs(contrasts).max(axis=-1, keepdims=True)
+    in_range = contrasts / np.maximum(largest, 1.0)
+    return in_range.reshape(posterior.shape)

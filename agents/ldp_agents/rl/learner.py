@@ -19,7 +19,7 @@ from ldp_gym.engine.learners import Track
 
 @dataclass(frozen=True)
 class Model:
-    """A trained network and the games that it was trained on. Called with a game, it makes a learner.
+    """A trained network and the games that it was trained on, which makes learners when called.
 
     Attributes:
         parameters: the arrays of the network.
@@ -42,7 +42,8 @@ class Model:
 class NetworkLearner(ExponentialWeights):
     """Exponential weights on learned log-likelihoods, with a smooth mixture as the prediction.
 
-    In a game eps is fixed and a relation is one number, so the network is evaluated once, as a table.
+    In a game eps is fixed and a relation is one number, so the network is evaluated once, as a
+    table.
 
     Args:
         game: the public rules.
@@ -62,7 +63,8 @@ class NetworkLearner(ExponentialWeights):
         self._node_weights = network.learned_weights(model.parameters, game.channel)
         self._smoothing = smoothing_of(game)
         super().__init__(game)
-        if outside := describe_outside(model.trained_on, game):
+        outside = describe_outside(model.trained_on, game)
+        if outside:
             name = model.card.get("config", {}).get("algorithm", "a model")
             _warn(
                 f"{name!r} plays outside of what it was trained on: {outside}. See docs/learned.md"
@@ -70,8 +72,10 @@ class NetworkLearner(ExponentialWeights):
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The learned log-likelihoods, negated."""
-        transcript = messages, candidates, self.posterior
-        return -network.learned_log_likelihood(self._relation, self._node_weights, *transcript)
+        log_likelihoods = network.learned_log_likelihood(
+            self._relation, self._node_weights, messages, candidates, self.posterior
+        )
+        return -log_likelihoods
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         return self._smoothing.smooth(weights, candidates)
@@ -80,32 +84,45 @@ class NetworkLearner(ExponentialWeights):
 def smoothing_of(game: Game) -> Clipping:
     """The paper's smoothing of predictions with 1/T^2 in place of 1/T, so that their KL is finite.
 
-    1/T costs a nat per episode where the truth rules labels out: on disjoint supports a quarter of the loss
-    of Bayes at eps = 4.
+    1/T costs a nat per episode where the truth rules labels out: on disjoint supports a quarter of
+    the loss of Bayes at eps = 4.
     """
     return Clipping(game.horizon**2, game.clipping.rule)
 
 
 def describe_outside(trained_on: Mapping[str, Any], game: Game) -> str:
-    """The respects in which a game lies outside of ``trained_on``, in words; often empty."""
-    numbers = {"K": game.num_hypotheses, "M": game.num_labels, "T": game.horizon}
-    found = []
-    for key, number in {"epsilon": game.channel.epsilon, **numbers}.items():
+    """Say in words how a game lies outside of ``trained_on``; an empty text if it does not."""
+    numbers = {
+        "epsilon": game.channel.epsilon,
+        "K": game.num_hypotheses,
+        "M": game.num_labels,
+        "T": game.horizon,
+    }
+    differences = []
+    for key, number in numbers.items():
         least, largest = trained_on.get(key, (number, number))
         if not least <= number <= largest:
             symbol = "eps" if key == "epsilon" else key
-            found.append(f"{symbol} = {number:g}, trained on {least:g} to {largest:g}")
+            differences.append(f"{symbol} = {number:g}, trained on {least:g} to {largest:g}")
+
+    # The public rules of a redrawn class do not say its family.
     families = trained_on.get("classes")
-    if (
-        families is not None and game.hypotheses is not None
-    ):  # the public rules hide a redrawn class's family
-        names = [name for name, maker in HYPOTHESES.own.items() if maker is type(game.hypotheses)]
-        family = names[0] if names else type(game.hypotheses).__name__
+    if families is not None and game.hypotheses is not None:
+        family = _family_of(game.hypotheses)
         if family not in families:
-            found.append(f"class family {family!r}, trained on {', '.join(families)}")
-    return "; ".join(found)
+            differences.append(f"class family {family!r}, trained on {', '.join(families)}")
+    return "; ".join(differences)
 
 
-@cache  # each text once
+def _family_of(hypotheses: Any) -> str:
+    """Registered name of a class of hypotheses, else the name of its Python class."""
+    for name, maker in HYPOTHESES.own.items():
+        if maker is type(hypotheses):
+            return name
+    return type(hypotheses).__name__
+
+
+@cache
 def _warn(text: str) -> None:
+    """Warn about games outside of the training, with each text once."""
     warnings.warn(text, OutsideTrainingWarning, stacklevel=4)

@@ -1,12 +1,12 @@
 """Log-likelihoods with learned weights: what ``amortized`` computes from a transcript.
 
-Two message formats cover all channels. Either a message names, holds, covers or favours some labels: its
-relation to a label is the *agreement*, from 0 to 1. Or it reveals a log-likelihood with noise: its relation
-to a label is the *distance* of the label's level from it, in scales of the noise. Neither says how far a
-message can be trusted: a network learns that, as a weight ``q(r)`` of a relation r. The *learned
-log-likelihood* of hypothesis k is ``log sum_y f_k[y] exp(q(r_y))``: if the weight is the channel's own log
-density, it is the exact log-likelihood. The network uses only operations that NumPy and PyTorch share, so a
-trained network plays the same without PyTorch.
+Two message formats cover all channels. Either a message names, holds, covers or favours some
+labels: its relation to a label is the *agreement*, from 0 to 1. Or it reveals a log-likelihood with
+noise: its relation to a label is the *distance* of the label's level from it, in scales of the
+noise. Neither says how far a message can be trusted: a network learns that, as a weight ``q(r)`` of
+a relation r. The *learned log-likelihood* of hypothesis k is ``log sum_y f_k[y] exp(q(r_y))``: if
+the weight is the channel's own log density, it is the exact log-likelihood. The network uses only
+operations that NumPy and PyTorch share, so a trained network plays the same without PyTorch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DISTANCE = 4.0
 """Divisor of distances, so that a layer sees numbers of size one."""
 
 Parameters = Mapping[str, Any]
-"""Arrays or tensors by name: ``w0``, ``b0`` of the first layer, and so on; ``w``, ``b`` of the last."""
+"""Arrays or tensors by name: ``w0``, ``b0`` of the first layer, ...; ``w``, ``b`` of the last."""
 
 
 class Relation:
@@ -50,15 +50,21 @@ class Relation:
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self.kind, reach = "agreement", 1.0
-        if isinstance(channel, NoisyChannel):
-            self.kind, reach = "gauss" if channel.law is GAUSS else "laplace", _REACH
-        self.nodes: FloatArray = np.linspace(0.0, reach, _NODES[self.kind])
+        if not isinstance(channel, NoisyChannel):
+            self.kind = "agreement"
+            largest = 1.0
+        elif channel.law is GAUSS:
+            self.kind = "gauss"
+            largest = _REACH
+        else:
+            self.kind = "laplace"
+            largest = _REACH
+        self.nodes: FloatArray = np.linspace(0.0, largest, _NODES[self.kind])
 
     def read(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> Iterator[FloatArray]:
-        """The relations ``(..., M)`` of messages to labels, one array for each number that is revealed."""
+        """Yield the relations ``(..., M)`` to labels of each number that a message reveals."""
         if isinstance(self.channel, NoisyChannel):
             cells = self.channel.clipping.cells(candidates)
             for distances in self.channel.distances(messages, candidates, cells):
@@ -67,7 +73,7 @@ class Relation:
             yield self.channel.agreement(messages, candidates, posterior)
 
     def laws(self, candidates: FloatArray) -> FloatArray:
-        """Distribution, under each hypothesis, of the label that a message is about, ``(..., K, M)``.
+        """Law ``(..., K, M)``, under each hypothesis, of the label that a message is about.
 
         This is the user's own label, or ``h_t(y)`` where the channel clips (Section 4, eq. (5)).
         """
@@ -83,20 +89,22 @@ def learned_log_likelihood(
     candidates: FloatArray,
     posterior: FloatArray | None = None,
 ) -> FloatArray:
-    """Learned log-likelihoods ``(..., K)`` of messages, from the weights of the relation's nodes."""
-    total: FloatArray = np.zeros(())
+    """Learned log-likelihoods ``(..., K)`` of messages, from weights at the relation's nodes."""
+    log_weights: FloatArray = np.zeros(())  # of the labels, (..., M)
     for values in relation.read(messages, candidates, posterior):
-        total = total + np.interp(values, relation.nodes, weights)
-    peak = total.max(axis=-1, keepdims=True)
-    return np.log(expectations(relation.laws(candidates), np.exp(total - peak))) + peak
+        log_weights = log_weights + np.interp(values, relation.nodes, weights)
+
+    largest = log_weights.max(axis=-1, keepdims=True)
+    relative = np.exp(log_weights - largest)
+    return np.log(expectations(relation.laws(candidates), relative)) + largest
 
 
 def describe_nodes(channel: Channel) -> FloatArray:
     """Inputs of the network for each node of the channel's relation, ``(nodes, 14)``.
 
-    The first five describe the channel: the kind of its relation, eps / 4 and log eps. Then follow, in the
-    places of its kind, the relation, its root and its square: a weight may be steep at 0, and grow as fast as
-    a squared distance.
+    The first five describe the channel: the kind of its relation, eps / 4 and log eps. Then follow,
+    in the places of its kind, the relation, its root and its square: a weight may be steep at 0,
+    and grow as fast as a squared distance.
     """
     if not math.isfinite(channel.epsilon):
         raise IncompatibleChannelError(
@@ -104,10 +112,14 @@ def describe_nodes(channel: Channel) -> FloatArray:
             f"the learner 'bayes' reads every channel"
         )
     relation = Relation(channel)
-    points = relation.nodes / (1.0 if relation.kind == "agreement" else _DISTANCE)
+    points = relation.nodes
+    if relation.kind != "agreement":
+        points = points / _DISTANCE
+
     rows = np.zeros((len(points), NODE_INPUTS))
     rows[:, : len(KINDS)] = np.equal(KINDS, relation.kind)
     rows[:, len(KINDS) : _CHANNEL_INPUTS] = channel.epsilon / 4.0, math.log(channel.epsilon)
+
     first = _CHANNEL_INPUTS + 3 * KINDS.index(relation.kind)
     rows[:, first : first + 3] = np.column_stack([points, np.sqrt(points), np.square(points) / 4.0])
     return rows
@@ -115,7 +127,8 @@ def describe_nodes(channel: Channel) -> FloatArray:
 
 def make_parameters(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[str, FloatArray]:
     """New parameters, initialised as by He et al. (2015), with an output near zero."""
-    width, parameters = NODE_INPUTS, {}
+    parameters = {}
+    width = NODE_INPUTS
     for i, layer_width in enumerate(hidden):
         parameters[f"w{i}"] = rng.standard_normal((width, layer_width)) * np.sqrt(2.0 / width)
         parameters[f"b{i}"] = rng.uniform(-0.5, 0.5, layer_width)
@@ -127,27 +140,31 @@ def make_parameters(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[s
 
 def apply_network(parameters: Parameters, rows: Any) -> Any:
     """Outputs ``(..., outputs)`` of the network for inputs ``(..., inputs)``."""
-    layer, i = rows, 0
+    values = rows
+    i = 0
     while f"w{i}" in parameters:
-        layer, i = (layer @ parameters[f"w{i}"] + parameters[f"b{i}"]).clip(0), i + 1
-    return layer @ parameters["w"] + parameters["b"]
+        layer = values @ parameters[f"w{i}"] + parameters[f"b{i}"]
+        values = layer.clip(0)
+        i += 1
+    return values @ parameters["w"] + parameters["b"]
 
 
 def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], Any]) -> Any:
     """The weights ``(nodes,)`` of relations, from one output for each node.
 
-    A label that agrees with a message by r agrees with the opposite message by 1 - r. One of the two is
-    sent, so their likelihoods, ``exp`` of the weights, sum to one. If the sum changed from label to label,
-    some hypothesis would be favoured in every round, whatever the messages are. ``logaddexp`` is the function
-    of NumPy for arrays, or of PyTorch for tensors.
+    A label that agrees with a message by r agrees with the opposite message by 1 - r. One of the
+    two is sent, so their likelihoods, ``exp`` of the weights, sum to one. If the sum changed from
+    label to label, some hypothesis would be favoured in every round, whatever the messages are.
+    ``logaddexp`` is the function of NumPy for arrays, or of PyTorch for tensors.
     """
     if Relation(channel).kind != "agreement":
         return outputs
-    return outputs - logaddexp(outputs, outputs[list(range(len(outputs)))[::-1]])
+    # PyTorch has no slices of negative step.
+    backwards = list(range(len(outputs)))[::-1]
+    return outputs - logaddexp(outputs, outputs[backwards])
 
 
 def learned_weights(parameters: Parameters, channel: Channel) -> FloatArray:
     """The learned weight at the nodes of the channel's relation, ``(nodes,)``."""
-    return node_weights(
-        apply_network(parameters, describe_nodes(channel))[:, 0], channel, np.logaddexp
-    )
+    outputs = apply_network(parameters, describe_nodes(channel))[:, 0]
+    return node_weights(outputs, channel, np.logaddexp)

@@ -108,7 +108,7 @@ def score_policy(
 
 
 class Scoring:
-    """Episodes that score any number of policies; the arguments are those of :func:`score_policy`."""
+    """Episodes that score any number of policies, made with the arguments of :func:`score_policy`."""
 
     def __init__(
         self,

@@ -13,16 +13,22 @@ import numpy as np
 from ldp_agents.rl.learner import Model, NetworkLearner
 from ldp_agents.rl.policies import PolicyLearner, algorithm_class, game_parameters
 from ldp_gym.core import validation
-from ldp_gym.core.errors import UntrustedCodeError
+from ldp_gym.core.errors import IncompatibleChannelError, UntrustedCodeError
 from ldp_gym.core.files import read_arrays, replacing, versions, write_text
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import MakeLearner, Track
 from ldp_gym.envs.box import BoxArguments
-from ldp_gym.envs.features import Logits, RunningEvidence
+from ldp_gym.envs.features import Logits, RawRow, RunningEvidence
 
-CARD, WEIGHTS, POLICY = "model.json", "weights.npz", "policy.zip"
-"""Files of a model: its card, and either arrays or a policy of stable-baselines3 (which is a pickle)."""
+CARD = "model.json"
+"""File of a model's card."""
+
+WEIGHTS = "weights.npz"
+"""File of a network's arrays."""
+
+POLICY = "policy.zip"
+"""File of a policy of stable-baselines3, which is a pickle."""
 
 SHIPPED = Path(__file__).parent / "weights" / "amortized"
 """Directory of the model that comes with the package."""
@@ -34,15 +40,18 @@ MODEL_PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3",
 def save(model: Any, directory: str | Path) -> None:
     """Store a trained model: ``evaluate`` and the benchmark then play it.
 
+    A policy that reads raw messages is stored too, but it is no learner: learners see no contexts.
+
     Args:
-        model: a :class:`Model`, or an algorithm of stable-baselines3 or sb3-contrib that was trained on
-            LDPDistBox-v0.
+        model: a :class:`Model`, or an algorithm of stable-baselines3 or sb3-contrib that was
+            trained on LDPDistBox-v0.
         directory: where its files go.
 
     Raises:
-        TypeError: if its environment is not LDPDistBox-v0, shows raw messages, or has other spaces. A
-            wrapper that changes values and keeps the spaces is not noticed.
-        ValueError: if rules of the game cannot be written as JSON, or the algorithm is a custom one.
+        TypeError: if its environment is not LDPDistBox-v0, or has other spaces.
+            A wrapper that changes values and keeps the spaces is not noticed.
+        ValueError: if rules of the game cannot be written as JSON, or the algorithm is a custom
+            one.
     """
     path = validation.path("directory", directory)
     network = isinstance(model, Model)
@@ -78,8 +87,8 @@ def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
     if not (path / WEIGHTS).exists():
         if not trust:
             raise UntrustedCodeError(
-                f"{path / POLICY} runs whatever code it holds when it is read. If you trust whoever made it, "
-                f"say so: trust=True, or --trust on the command line"
+                f"{path / POLICY} runs whatever code it holds when it is read. If you trust whoever "
+                f"made it, say so: trust=True, or --trust on the command line"
             )
         return StoredPolicy(path)
     card = read_card(path)
@@ -106,6 +115,12 @@ class StoredPolicy:
 
     def __call__(self, game: Game) -> PolicyLearner:
         card = read_card(self.directory)
+        if card["config"].get("observation") == "message":
+            raise IncompatibleChannelError(
+                f"the policy in {self.directory} reads raw messages next to their contexts, which "
+                f"learners are not shown: load {POLICY} with {card['policy']}.load(), and score it "
+                f'with score_policy(model, "LDPDistBox-v0", observation="message", ...)'
+            )
         algorithm = algorithm_class(card["policy"]).load(self.directory / POLICY, device="cpu")
         return PolicyLearner(game, algorithm, card["trained_on"])
 
@@ -117,39 +132,57 @@ def _policy_card(model: Any) -> dict[str, Any]:
         raise TypeError(
             f"model must be a Model or an algorithm of SB3, got {validation.describe(model)}"
         )
-    env = model.get_env()
     if type(model) is not algorithm_class(name):
         raise ValueError(f"only the algorithms of the libraries can be stored, got a custom {name}")
     if model.get_vec_normalize_env() is not None:
         raise TypeError(
             "a learner cannot repeat VecNormalize: train without it, the features are scaled"
         )
-    spec = None if env is None else env.get_attr("spec")[0]
-    if spec is None or not spec.id.startswith("LDPDistBox"):
-        got = (
-            spec.id
-            if spec
-            else f"no game: a reloaded model needs {name}.load(file, env=make_sb3_env(...))"
-        )
-        raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {got}")
-    arguments: BoxArguments = env.get_attr("arguments")[0]
-    rules, game = json.loads(arguments.to_json()), arguments.scenario().game
-    logits = Logits(game.num_hypotheses, arguments.logit_range)
-    if model.observation_space != RunningEvidence.space(game) or model.action_space != logits.space:
+
+    env = model.get_env()
+    spec = None
+    if env is not None:
+        spec = env.get_attr("spec")[0]
+    if spec is None:
         raise TypeError(
-            "a learner cannot repeat wrappers that change observations or actions: train on the environment "
-            f'as it is, with observation="evidence", got {model.observation_space} and {model.action_space}'
+            f"the model must have been trained on LDPDistBox-v0, got no game: a reloaded model needs "
+            f"{name}.load(file, env=make_sb3_env(...))"
+        )
+    if not spec.id.startswith("LDPDistBox"):
+        raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {spec.id}")
+
+    arguments: BoxArguments = env.get_attr("arguments")[0]
+    scenario = arguments.scenario()
+    game = scenario.game
+    if arguments.observation == "evidence":
+        observations = RunningEvidence.space(game)
+    else:
+        observations = RawRow(scenario.observation_space, scenario.horizon).space
+    logits = Logits(game.num_hypotheses, arguments.logit_range)
+    if model.observation_space != observations or model.action_space != logits.space:
+        raise TypeError(
+            f"a learner cannot repeat wrappers that change observations or actions: train on the "
+            f"environment as it is, got {model.observation_space} and {model.action_space}"
         )
     return {
         "policy": name,
         "trained_on": game_parameters(game),
-        "config": {"algorithm": name, "rules": rules, "steps": int(model.num_timesteps)},
+        "config": {
+            "algorithm": name,
+            "rules": json.loads(arguments.to_json()),
+            "observation": arguments.observation,
+            "steps": int(model.num_timesteps),
+        },
         "versions": versions(*MODEL_PACKAGES),
     }
 
 
 def read_card(directory: Path) -> dict[str, Any]:
-    """Read the card of a model: its training games and configuration. A card that names code is refused."""
+    """Read the card of a model: its training games and configuration.
+
+    Raises:
+        ValueError: if it is no card, or names code.
+    """
     try:
         card = json.loads((directory / CARD).read_text("utf-8"))
         if not isinstance(card["trained_on"], dict):
@@ -164,9 +197,10 @@ _shipped: Any = cache(partial(load, SHIPPED))
 
 
 class Amortized(NetworkLearner):
-    """Network trained on simulated games to judge how much a message says about labels; close to Bayes.
+    """Network that judges how much a message says about labels; its risk is close to Bayes'.
 
-    ``ldp-gym train amortized`` makes it; docs/learned.md says what it was trained on.
+    It was trained on simulated games: ``ldp-gym train amortized`` makes it; docs/learned.md says
+    what it was trained on.
 
     Args:
         game: the public rules.

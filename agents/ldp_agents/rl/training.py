@@ -7,22 +7,27 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import ldp_gym
-from ldp_agents.rl import amortized, ppo
+from ldp_agents.rl import amortized, sb3
 from ldp_agents.rl.learner import Model
 from ldp_agents.rl.policies import PolicyLearner, game_parameters
+from ldp_agents.rl.scoring import Score, Scoring
+from ldp_agents.rl.settings import NUM_ROUNDS, settings_of
 from ldp_agents.rl.storage import CARD, MODEL_PACKAGES, load, save
+from ldp_gym import Game
 from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import versions, write_text
 from ldp_gym.core.registry import refuse_addresses
-from ldp_gym.core.seed_ranges import VALIDATION
+from ldp_gym.core.seed_ranges import TEST, VALIDATION
 from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import Rules
-from ldp_gym.envs.box import BoxArguments
+from ldp_gym.statistics import score_estimate
 
 with extra("rl", "training"):
     from rich.console import Console
@@ -31,32 +36,31 @@ with extra("rl", "training"):
 ProgressCallback = Callable[[int, Callable[[], Any]], None]
 """Callback of a training run: rounds played, and a function that returns the current model."""
 
-
-class Algorithm(NamedTuple):
-    """An algorithm: settings class, training function, and default number of rounds."""
-
-    settings: type[Any]
-    fit: Callable[..., Any]
-    steps: int
-
-
-ALGORITHMS = {
-    "ppo": Algorithm(ppo.PPOSettings, ppo.fit_ppo, 300_000),
-    "amortized": Algorithm(amortized.AmortizedSettings, amortized.fit_amortized, 30_000_000),
-}
-
 COMPARED = ("uniform", "exp3", "bayes")
 """Learners whose total KL is shown next to that of the agent."""
 
-CONFIG, SCORES = "config.json", "scores.jsonl"
-"""Files in the directory of a run, next to its model."""
+CONFIG = "config.json"
+"""File of a run's configuration, next to its model."""
+
+SCORES = "scores.jsonl"
+"""File of a run's scores, next to its model."""
+
+FINAL_EPISODES = 128
+"""Number of test episodes of the score at the end."""
+
+FINAL_SEED = TEST.stop // 2
+"""Seed of the first of them, as of ``score_policy``."""
 
 
-def algorithm_of(name: str) -> Algorithm:
-    """Look up a training algorithm by name."""
-    if name not in ALGORITHMS:
-        raise ValueError(f"unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}")
-    return ALGORITHMS[name]
+def algorithms() -> dict[str, Callable[[Config, ProgressCallback], Any]]:
+    """Training function of each algorithm, by name."""
+    by_reward = dict.fromkeys(sb3.SB3_ALGORITHMS, sb3.fit_sb3)
+    return {**by_reward, "amortized": amortized.fit_amortized}
+
+
+def default_steps(algorithm: str) -> int:
+    """Number of rounds that an algorithm trains for, unless another is given."""
+    return int(settings_of(algorithm)[NUM_ROUNDS])
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,13 @@ class Config:
     """Configuration of one training run.
 
     Attributes:
-        algorithm: ``ppo`` or ``amortized``.
-        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``. ``ppo`` trains on this game;
-            ``amortized`` trains on random games, and is only scored on this one.
+        algorithm: ``ppo``, ``a2c``, ``sac``, ``recurrent-ppo`` or ``amortized``.
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``. Reinforcement learning trains
+            on this game; ``amortized`` trains on random games, and is only scored on this one.
         steps: number of rounds to play.
         seed: seed of the episodes and of the network.
-        settings: settings of the algorithm that differ from its defaults.
+        settings: settings that differ from those of ``settings.yaml``; completed by these.
+        observation: ``"evidence"``, or ``"message"`` for raw messages.
     """
 
     algorithm: str
@@ -77,44 +82,52 @@ class Config:
     steps: int
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    observation: str = "evidence"
 
     def __post_init__(self) -> None:
-        """Check the configuration, and complete the rules."""
+        """Check the configuration, and complete the settings."""
         validation.text("algorithm", self.algorithm)
         validation.whole("steps", self.steps, least=1)
         validation.seed("seed", self.seed)
         validation.options_dict("settings", self.settings)
-        object.__setattr__(
-            self, "rules", json.loads(BoxArguments.of(Rules.of(self.rules)).to_json())
-        )
+        validation.choice("observation", self.observation, ("evidence", "message"))
+        if self.algorithm == "amortized" and self.observation == "message":
+            raise ValueError(
+                "amortized is a learner, which reads messages by itself: leave observation out"
+            )
 
-    def read(self, kind: type[Any]) -> Any:
-        """The settings of the algorithm, completed by its defaults."""
-        known = vars(kind())
-        for name, value in self.settings.items():
-            if name not in known:
-                has = ", ".join(f"{setting}={default}" for setting, default in known.items())
-                raise ValueError(f"{self.algorithm} has no setting {name!r}; it has {has}")
-            default = known[name]
-            if isinstance(default, tuple):
-                if not isinstance(value, list) or not all(
-                    type(one) is type(default[0]) for one in value
-                ):
-                    raise ValueError(
-                        f"{name} must be a list such as {list(default)}, got {value!r}"
-                    )
-            elif isinstance(default, int):
-                validation.whole(name, value, least=1)
-            elif isinstance(default, float):
-                validation.real(name, value)
-        return kind(
-            **{name: tuple(v) if isinstance(v, list) else v for name, v in self.settings.items()}
-        )
+        completed = settings_of(self.algorithm, self.settings)
+        completed[NUM_ROUNDS] = self.steps
+        if self.algorithm == "amortized":
+            amortized.AmortizedSettings.of(completed)
+        else:
+            sb3.check_settings(completed)
+        object.__setattr__(self, "settings", completed)
 
-    def card(self, settings: Any) -> dict[str, Any]:
-        """Entries of a model's card: the configuration with all settings, and the versions of packages."""
-        config = {**asdict(self), "settings": asdict(settings)}
-        return {"config": config, "versions": versions(*MODEL_PACKAGES)}
+        # A model's card is JSON: the rules must be names, numbers and lists.
+        rules = json.loads(Rules.of(self.rules).to_json())
+        object.__setattr__(self, "rules", rules)
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """Entries of a model's card: the configuration, and the versions of packages."""
+        return {"config": asdict(self), "versions": versions(*MODEL_PACKAGES)}
+
+
+class Trained(NamedTuple):
+    """A trained agent.
+
+    Attributes:
+        model: a :class:`Model`, or an algorithm of stable-baselines3.
+        learner: makes a learner of it; None for a policy that reads raw messages, which learners
+            are not shown next to their contexts.
+        score: its score on test episodes; None where they do not show that Bayes learns anything,
+            or where the model cannot play the game.
+    """
+
+    model: Any
+    learner: MakeLearner | None
+    score: Score | None
 
 
 def train_agent(
@@ -124,82 +137,144 @@ def train_agent(
     console: Console | None = None,
     scores: int = 20,
     episodes: int = 64,
-) -> MakeLearner:
-    """Train an agent, save it in a directory, and load it from there.
+) -> Trained:
+    """Train an agent, save it in a directory, and score it.
 
-    The directory gets the model, which :func:`ldp_agents.rl.load` reads, at every score, so that a run that
-    is stopped leaves the last one; ``config.json``; and ``scores.jsonl``, total KL on held-out episodes.
+    The directory gets the model, which :func:`ldp_agents.rl.load` reads, at every score on the way,
+    so that a run that is stopped leaves the last one; ``config.json``; and ``scores.jsonl``, total
+    KL on held-out episodes.
 
     Args:
         config: the configuration.
         out: the directory.
         console: console that shows the scores; without one nothing is shown.
         scores: number of times that the model is scored.
-        episodes: number of held-out episodes of a score.
+        episodes: number of held-out episodes of a score on the way.
 
     Raises:
         FileExistsError: if there is a model in the directory.
-        ValueError: if the algorithm or a setting is unknown, or a rule names code: a stored model may only
-            name registered parts.
+        ValueError: if the algorithm or a setting is unknown, or a rule names code: a stored model
+            may only name registered parts.
     """
-    algorithm = algorithm_of(config.algorithm)
+    fit = algorithms()[config.algorithm]
     refuse_addresses(config.rules, CONFIG)
-    settings = config.read(algorithm.settings)
     if (out / CARD).exists():
         raise FileExistsError(
             f"{out} holds a model already: choose another directory, or delete it"
         )
-    progress = _Recorder(config, out, scores, episodes, console or Console(quiet=True))
+    console = console or Console(quiet=True)
+    progress = _Progress(config, out, scores, episodes, console)
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / CONFIG, json.dumps(config.card(settings), indent=2) + "\n")
-    save(algorithm.fit(config, settings, progress), out)
-    model = load(out, trust=True)  # it was written here
+    write_text(out / CONFIG, json.dumps(config.card, indent=2) + "\n")
+
+    model = fit(config, progress)
+    save(model, out)
     progress.score(config.steps, model)
-    return model
+
+    learner: MakeLearner | None = None
+    if config.observation == "evidence":
+        learner = load(out, trust=True)  # it was written here
+    score = final_score(config, model, learner)
+    if score is None:
+        console.print("no score: Bayes is not shown to gain anything, or this game is not played")
+    else:
+        console.print(
+            f"score {score} on {FINAL_EPISODES} test episodes: 0 is the uniform mixture, 1 is Bayes"
+        )
+    return Trained(model, learner, score)
 
 
-def _risk(learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int) -> float | None:
+def final_score(config: Config, model: Any, learner: MakeLearner | None) -> Score | None:
+    """Score a trained agent on the test episodes."""
+    if learner is None:
+        scoring = _scoring(config, FINAL_EPISODES, FINAL_SEED)
+        return scoring(model)
+
+    totals = _totals(learner, config.rules, FINAL_EPISODES, FINAL_SEED)
+    uniform = _totals("uniform", config.rules, FINAL_EPISODES, FINAL_SEED)
+    bayes = _totals("bayes", config.rules, FINAL_EPISODES, FINAL_SEED)
+    if totals is None or uniform is None or bayes is None:
+        return None
+    estimate = score_estimate(uniform, totals, bayes)
+    if estimate is None:
+        return None
+    return Score(estimate.value, estimate.low, estimate.high, totals)
+
+
+def _scoring(config: Config, episodes: int, seed: int) -> Scoring:
+    """Episodes of the configuration's game for policies that read raw messages."""
+    rules = {**config.rules, "observation": config.observation}
+    return Scoring("LDPDistBox-v0", None, episodes, seed, rules)
+
+
+def _totals(
+    learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int, seed: int
+) -> FloatArray | None:
+    """Total KL ``(episodes,)`` of a learner; None where it cannot read the channel's messages."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", OutsideTrainingWarning
-            )  # the score says how it does there
-            return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=VALIDATION.start).risk
+            # Whether the agent does well outside of its training, its score will say.
+            warnings.simplefilter("ignore", OutsideTrainingWarning)
+            return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=seed).kl[:, -1]
     except IncompatibleChannelError:
         return None
 
 
-@dataclass
-class _Recorder:
+class _Progress:
     """Progress callback of a run: scores the model now and then, next to the reference learners."""
 
-    config: Config
-    out: Path
-    scores: int
-    episodes: int
-    console: Console
-    lines: list[str] = field(default_factory=list)
-    num_scored: int = 0
-
-    def __post_init__(self) -> None:
-        self.references = {name: _risk(name, self.config.rules, self.episodes) for name in COMPARED}
-        self.start_time = time.process_time()
+    def __init__(
+        self, config: Config, out: Path, scores: int, episodes: int, console: Console
+    ) -> None:
+        self._config = config
+        self._out = out
+        self._scores = scores
+        self._episodes = episodes
+        self._console = console
+        self._lines: list[str] = []
+        self._num_scored = 0
+        self._references = {name: self._risk(name) for name in COMPARED}
+        self._start_time = time.process_time()
 
     def __call__(self, steps: int, make_model: Callable[[], Any]) -> None:
-        due = steps * self.scores // self.config.steps
-        if due > self.num_scored and steps < self.config.steps:
-            self.num_scored, model = due, make_model()
-            save(model, self.out)
-            live = lambda game: PolicyLearner(game, model, game_parameters(game))  # noqa: E731
-            self.score(
-                steps, model if isinstance(model, Model) else live
-            )  # loading would reseed PPO
+        """Save and score the model if a score is due after so many rounds."""
+        num_due = steps * self._scores // self._config.steps
+        if num_due > self._num_scored and steps < self._config.steps:
+            self._num_scored = num_due
+            model = make_model()
+            save(model, self._out)
+            self.score(steps, model)
 
-    def score(self, steps: int, model: MakeLearner) -> None:
-        """Play held-out episodes, print their total KL, and write it down."""
-        risks = {"kl": _risk(model, self.config.rules, self.episodes), **self.references}
-        shown = ", ".join(f"{name} {risk:.1f}" for name, risk in risks.items() if risk is not None)
-        self.console.print(f"{steps:,} rounds: {shown}")
-        cpu_seconds = round(time.process_time() - self.start_time, 1)
-        self.lines.append(json.dumps({"steps": steps, "cpu_seconds": cpu_seconds, **risks}))
-        write_text(self.out / SCORES, "\n".join(self.lines) + "\n")
+    def score(self, steps: int, model: Any) -> None:
+        """Play held-out episodes, print the total KL, and write it down."""
+        risks = {"kl": self._risk_of_model(model), **self._references}
+        known = [f"{name} {risk:.1f}" for name, risk in risks.items() if risk is not None]
+        self._console.print(f"{steps:,} rounds: {', '.join(known)}")
+
+        cpu_seconds = round(time.process_time() - self._start_time, 1)
+        line = {"steps": steps, "cpu_seconds": cpu_seconds, **risks}
+        self._lines.append(json.dumps(line))
+        write_text(self._out / SCORES, "\n".join(self._lines) + "\n")
+
+    def _risk_of_model(self, model: Any) -> float | None:
+        """Mean total KL of a model, as it is now: a stored one would have other random numbers."""
+        if isinstance(model, Model):
+            return self._risk(model)
+        if self._config.observation == "message":
+            return float(self._raw_scoring(model).totals.mean())
+
+        def make_learner(game: Game) -> PolicyLearner:
+            return PolicyLearner(game, model, game_parameters(game))
+
+        return self._risk(make_learner)
+
+    @cached_property
+    def _raw_scoring(self) -> Scoring:
+        return _scoring(self._config, self._episodes, VALIDATION.start)
+
+    def _risk(self, learner: str | MakeLearner) -> float | None:
+        """Mean total KL of a learner on the held-out episodes, if it can play them."""
+        totals = _totals(learner, self._config.rules, self._episodes, VALIDATION.start)
+        if totals is None:
+            return None
+        return float(totals.mean())
