@@ -213,6 +213,20 @@ def test_a_total_of_questions_is_the_sum_of_expected_losses():
         assert score.totals[i] == pytest.approx(expected, rel=1e-5)
 
 
+def test_greedy_questions_score_1_where_every_episode_draws_its_class():
+    class Greedy:
+        """Reads the candidates that end a row."""
+
+        def predict(self, observations, state, episode_start, deterministic):
+            weights = observations[:, :4].astype(float)
+            tables = observations[:, 9:].reshape(-1, 4, 6).astype(float)
+            return greedy_contrast(weights, tables), state
+
+    rules = {**ASK, "redraw_hypotheses": True}
+    score = score_policy(Greedy(), "LDPAsk-v0", episodes=64, seed=5, **rules)
+    assert float(score) == pytest.approx(1.0, abs=0.02)
+
+
 def test_questions_are_scored_in_an_environment_as_by_its_id():
     envs = gym.make_vec("LDPAsk-v0", 64, autoreset_mode="SameStep", **ASK)
     constant = Asking(lambda weights: np.tile([1.0, -1.0, 0.5, 0.0], (len(weights), 1)))

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_agents.rl.vec_env import SB3VecEnv
-from ldp_gym.channels.asked_bit import AskedBit
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.divergences import mixture_loss, negentropy
 from ldp_gym.core.errors import extra
 from ldp_gym.core.seed_ranges import TEST, VALIDATION, untrained_seed
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.seats import Seat
 from ldp_gym.envs.ask import greedy_contrast
 from ldp_gym.evaluation import Recording, evaluate
 from ldp_gym.statistics import Estimate, score_estimate
@@ -138,7 +138,7 @@ class Scoring:
             normalizer.training = False
 
         self._scenario: Scenario = self._env.get_attr("scenario")[0]
-        self._asks = isinstance(self._scenario.channel, AskedBit)
+        self._asks = Seat.DESIGNER in self._env.get_attr("seats")[0]
         if self._asks:
             self._worst, self._best = self._question_references()
         else:
@@ -160,19 +160,24 @@ class Scoring:
                 f"policies of LDPAsk-v0 are scored on its id or on make_sb3_env(...), got {games!r}"
             )
         rng = np.random.default_rng(0)
-        table = self._scenario.hypotheses(np.zeros(self._scenario.hypotheses.context_dim))
-        num_hypotheses = len(table)
 
-        def ask_at_random(rows: Any) -> Any:
-            return rng.uniform(-1.0, 1.0, (len(rows), num_hypotheses))
+        def ask_at_random(observations: Any, begins: Any) -> Any:
+            return rng.uniform(-1.0, 1.0, (games.num_envs, self._scenario.game.num_hypotheses))
 
-        def ask_greedily(rows: Any) -> Any:
-            weights = rows[:, :num_hypotheses].astype(np.float64)
-            return greedy_contrast(weights, table)
+        def ask_greedily(observations: Any, begins: Any) -> Any:
+            return greedy_contrast(self._posterior(games), self._candidates(games))
 
-        random = self._play(games, lambda rows, begins: ask_at_random(rows))
-        greedy = self._play(games, lambda rows, begins: ask_greedily(rows))
-        return random, greedy
+        return self._play(games, ask_at_random), self._play(games, ask_greedily)
+
+    def _posterior(self, games: SB3VecEnv) -> FloatArray:
+        """Posterior weights ``(episodes, K)``, which begin the rows of LDPAsk-v0."""
+        num_hypotheses = self._scenario.game.num_hypotheses
+        return games.observations[:, :num_hypotheses].astype(np.float64)
+
+    @staticmethod
+    def _candidates(games: SB3VecEnv) -> FloatArray:
+        """Candidates ``(episodes, K, M)`` of this round."""
+        return games.get_attr("candidates", indices=0)[0]
 
     def __call__(self, model: Any, deterministic: bool = True) -> Score:
         """Play a policy on the episodes."""
@@ -223,9 +228,8 @@ class Scoring:
         drawn_from_class = type(truth) is Member and truth.member is None
         if not self._asks or not drawn_from_class:
             return None
-        table = self._scenario.hypotheses(np.zeros(self._scenario.hypotheses.context_dim))
-        weights = games.observations[:, : len(table)].astype(np.float64)
-        return mixture_loss(weights, table, negentropy(table))
+        candidates = self._candidates(games)
+        return mixture_loss(self._posterior(games), candidates, negentropy(candidates))
 
     def _normalizer(self, model: Any) -> VecNormalize | None:
         """The model's ``VecNormalize``, if it has to scale the observations.
