@@ -20,7 +20,7 @@ from ldp_gym.theory.lower_bounds import (
     noninteractive_kl_lower_bound,
     noninteractive_tv_lower_bound,
 )
-from ldp_gym.theory.pairwise import blind_pairs, pair_floor, pair_information
+from ldp_gym.theory.pairwise import blind_pairs, pair_floor
 from ldp_gym.theory.rates import (
     challenge_kl_bound,
     challenge_tv_bound,
@@ -72,7 +72,6 @@ __all__ = [
     "nonprivate_bound",
     "offset",
     "pair_floor",
-    "pair_information",
     "rank",
     "risk_floor",
     "sample_complexity",

@@ -1,23 +1,17 @@
 """The paper's bounds on risks, with explicit constants, in nats.
 
 ``num_hypotheses`` is K, ``horizon`` is T. The upper bounds are those that the proofs give before they are
-wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 4.
+wrapped in O(); ``gamma`` is log T unless given, as in the proof of the paper's Theorem 4.
 """
 
 from __future__ import annotations
 
 import math
 
-from ldp_gym.channels.accounting import (
-    MOST_ROUNDS,
-    log_range,
-    offset,
-    resolved_gamma,
-    single_noise_scale,
-    vector_noise_scale,
-)
+from ldp_gym.channels.accounting import MOST_ROUNDS, log_range, resolved_gamma
 from ldp_gym.core import validation
 from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon
+from ldp_gym.theory.regret import exp3_loss_regret, wma_loss_regret
 
 
 def nonprivate_bound(num_hypotheses: int) -> float:
@@ -49,35 +43,14 @@ def exp3_bound(
 
 
 def _overhead(num_hypotheses: int, horizon: int, gamma: float | None) -> float:
+    """``3 log(KT) + e^-gamma (T + 3) log(KT)``."""
     log_kt = log_range(num_hypotheses, horizon)
-    return 3.0 * log_kt + math.exp(-resolved_gamma(gamma, horizon)) * (horizon + 3) * log_kt
-
-
-def wma_loss_regret(
-    num_hypotheses: int, horizon: int, epsilon: float, delta: float, gamma: float | None = None
-) -> float:
-    """``sqrt(2T log K) / c``: regret of Algorithm 1 in log-likelihoods (Lemma 4), noise within c'."""
-    scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
-    return _loss_regret(num_hypotheses, horizon, scale, gamma)
-
-
-def exp3_loss_regret(
-    num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None
-) -> float:
-    """``sqrt(2TK log K) / c_pdp``: regret of Algorithm 2 in log-likelihoods (Lemma 7), noise within c'."""
-    scale = single_noise_scale(num_hypotheses, horizon, epsilon)
-    return math.sqrt(num_hypotheses) * _loss_regret(num_hypotheses, horizon, scale, gamma)
-
-
-def _loss_regret(num_hypotheses: int, horizon: int, scale: float, gamma: float | None) -> float:
-    inverse_c = log_range(num_hypotheses, horizon) + 2.0 * offset(
-        num_hypotheses, horizon, scale, gamma
-    )
-    return inverse_c * math.sqrt(2.0 * horizon * math.log(num_hypotheses))
+    failure = math.exp(-resolved_gamma(gamma, horizon))
+    return 3.0 * log_kt + failure * (horizon + 3) * log_kt
 
 
 def tv_bound(kl_risk: float, horizon: int) -> float:
-    """Averaged TV-risk from a KL-risk: ``sqrt(risk / (2T))``, by Pinsker and Cauchy-Schwarz."""
+    """Averaged TV-risk from a KL-risk: ``sqrt(risk / (2T))``, by Pinsker and Cauchy-Schwarz (Theorem 6)."""
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
     return math.sqrt(validation.nonnegative("kl_risk", kl_risk) / (2.0 * rounds))
 
@@ -89,20 +62,25 @@ def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
     """
     alpha = validation.positive("alpha", alpha)
 
-    def enough(horizon: int) -> bool:
-        return tv_bound(exp3_bound(num_hypotheses, horizon, epsilon), horizon) <= alpha
+    def is_enough(horizon: int) -> bool:
+        risk = exp3_bound(num_hypotheses, horizon, epsilon)
+        return tv_bound(risk, horizon) <= alpha
 
     high = 2
-    while not enough(high):
+    while not is_enough(high):
         high *= 2
         if high > MOST_ROUNDS:
             raise ValueError(
                 f"alpha={alpha:g} at epsilon={epsilon:g} takes more than {float(MOST_ROUNDS):g} rounds"
             )
+
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        if is_enough(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -113,8 +91,9 @@ def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """
     gap = hadamard_gap(num_hypotheses, horizon, epsilon)
     if gap > 1.0:
+        least = hadamard_horizon(num_hypotheses, epsilon)
         raise ValueError(
-            f"the lower bound needs a horizon of at least {hadamard_horizon(num_hypotheses, epsilon):.0f} "
-            f"for {num_hypotheses} hypotheses and epsilon={epsilon}, got {horizon}"
+            f"the lower bound needs a horizon of at least {least:.0f} for {num_hypotheses} hypotheses "
+            f"and epsilon={epsilon}, got {horizon}"
         )
     return gap * horizon / 132.0

@@ -35,31 +35,50 @@ import numpy.typing as npt
 from ldp_gym.channels.accounting import MOST_ROUNDS
 from ldp_gym.channels.two_level import capacity
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import negentropy
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.hypotheses.base import HypothesisClass, as_hypotheses
 from ldp_gym.theory.floor import risk_floor
 from ldp_gym.theory.pairwise import dominating_law, pair_divergences, pair_floor
 
+Pair = tuple[int, int]
+
 LARGEST_EPSILON = 20.0
 """Largest eps for which floors are computed."""
 
-_DRAWN, _MATCHINGS = 256, 8
-"""Number of contexts to draw where none are given, and of random matchings that are improved."""
+_NUM_CONTEXTS = 256
+"""Number of contexts to draw where none are given."""
+
+_NUM_MATCHINGS = 8
+"""Number of random matchings that are improved."""
 
 _SMALL_MULTIPLIERS = np.geomspace(0.02, 0.98, 40)
-_LARGE_MULTIPLIERS = np.geomspace(1.0, 1000.0, 40)
-"""Grids of values of the multiplier lam, below 1 and from 1 on."""
+"""Values of the multiplier lam below 1."""
 
-_STEPS, _CONVERGED = 200, 1e-6
-"""Largest number of steps towards the best p, and relative gap of B's bound to the sum that ends them."""
+_LARGE_MULTIPLIERS = np.geomspace(1.0, 1000.0, 40)
+"""Values of the multiplier lam from 1 on."""
+
+_STEPS = 200
+"""Largest number of steps towards the best p."""
+
+_CONVERGED = 1e-6
+"""Relative gap between B's bound and the sum that ends the steps towards the best p."""
 
 _SHRINK = 0.99
 """Share to which the unknown information falls before lam is chosen anew."""
 
-_UNKNOWN, _MARGIN = 1e-12, 1e-9
-"""Unknown information, above log B, that counts as none; relative decrease of a floor for rounding."""
+_UNKNOWN = 1e-12
+"""Unknown information, above log B, that counts as none."""
+
+_MARGIN = 1e-9
+"""Relative decrease of a floor, for rounding."""
+
+_TINY = 1e-300
+"""Least divisor."""
+
+_MOST_ROUNDS_OF_PAIRS = 10_000
+"""Largest horizon of the floors of pairs; they are floors for more rounds too."""
 
 
 class ClassFloor(NamedTuple):
@@ -107,86 +126,136 @@ def class_floor(
     members = as_hypotheses(hypotheses, {})
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
     epsilon = validation.squarable("epsilon", epsilon, most=LARGEST_EPSILON)
-    drawn = contexts is None and not members.constant
-    if members.constant:
-        tables = game_arrays.distributions(members(np.zeros(members.context_dim)))[None]
-    elif contexts is None:
-        rng = stream(Purpose.INFORMATION, validation.seed("seed", seed))
-        tables = members(rng.standard_normal((_DRAWN, members.context_dim)))
-    else:
-        tables = members(game_arrays.checked_contexts("contexts", contexts, members.context_dim))
+    tables = _tables(members, contexts, seed)
+
     floors = {"information": _information_floor(tables, rounds, epsilon)}
     if members.constant:
-        floors["pairs"] = _pair_floors(tables[0], rounds, epsilon, floors["information"])
-        if ((tables[0] > 0.0).sum(axis=0) <= 1).all():
-            floors["disjoint supports"] = risk_floor(len(tables[0]), rounds, epsilon)
+        table = tables[0]
+        floors["pairs"] = _pair_floors(table, rounds, epsilon, floors["information"])
+        hypotheses_per_label = (table > 0.0).sum(axis=0)
+        if (hypotheses_per_label <= 1).all():
+            floors["disjoint supports"] = risk_floor(len(table), rounds, epsilon)
+
     method = max(floors, key=lambda name: floors[name])
-    return ClassFloor(float(floors[method]), method, not drawn)
+    certified = members.constant or contexts is not None
+    return ClassFloor(float(floors[method]), method, certified)
+
+
+def _tables(members: HypothesisClass, contexts: npt.ArrayLike | None, seed: int) -> FloatArray:
+    """The class at its contexts, ``(n, K, M)``: given ones, or drawn; one if it has none."""
+    if members.constant:
+        any_context = np.zeros(members.context_dim)
+        return game_arrays.distributions(members(any_context))[None]
+    if contexts is None:
+        rng = stream(Purpose.INFORMATION, validation.seed("seed", seed))
+        return members(rng.standard_normal((_NUM_CONTEXTS, members.context_dim)))
+    return members(game_arrays.checked_contexts("contexts", contexts, members.context_dim))
 
 
 # -- Information ---------------------------------------------------------------------------------------
 
 
 def _information_floor(tables: FloatArray, rounds: int, epsilon: float) -> float:
-    """The recursion of this module's third step, from the class at every context, ``(n, K, M)``."""
-    contraction, most = math.tanh(epsilon / 2.0) ** 2, capacity(epsilon)
+    """The recursion of this module's third step, from the class at its contexts, ``(n, K, M)``.
+
+    With one multiplier lam, the cost of a round is ``lam (unknown - log B)``. It is used for several rounds
+    at once, until what is unknown has fallen by a hundredth; then the best lam is chosen anew.
+    """
+    contraction = math.tanh(epsilon / 2.0) ** 2
+    most_per_message = capacity(epsilon)
     multipliers, log_bounds = _gibbs_bounds(tables, 1.0 / contraction)
-    unknown, total, left = math.log(tables.shape[1]), 0.0, rounds
-    while left:
+
+    unknown = math.log(tables.shape[1])
+    total = 0.0
+    rounds_left = rounds
+    while rounds_left:
         costs = multipliers * (unknown - log_bounds)
         best = int(costs.argmax())
-        cost, multiplier = float(costs[best]), float(multipliers[best])
+        cost = float(costs[best])
+        multiplier = float(multipliers[best])
+        log_bound = log_bounds[best]
         if cost <= multiplier * _UNKNOWN:
             break
-        if contraction * cost >= most:  # every message tells C(eps)
-            count = min(left, max(1, math.floor((1.0 - _SHRINK) * cost / (multiplier * most))))
-            total += count * cost - multiplier * most * count * (count - 1) / 2.0
-            unknown -= count * most
-        else:  # what is unknown, above log B, shrinks by a constant factor
+
+        if contraction * cost >= most_per_message:
+            # Every message tells C(eps), so that the costs fall by the same amount.
+            decrease = multiplier * most_per_message
+            count = math.floor((1.0 - _SHRINK) * cost / decrease)
+            count = min(rounds_left, max(1, count))
+            total += count * cost - decrease * count * (count - 1) / 2.0
+            unknown -= count * most_per_message
+        else:
+            # What is unknown, above log B, shrinks by the same factor in every round.
             log_kept = math.log1p(-min(contraction * multiplier, 1.0 - 1e-15))
-            count = min(left, max(1, math.floor(math.log(_SHRINK) / log_kept)))
-            gone = (unknown - log_bounds[best]) * -math.expm1(count * log_kept)
-            total += gone / contraction
-            unknown -= gone
-        left -= count
+            count = math.floor(math.log(_SHRINK) / log_kept)
+            count = min(rounds_left, max(1, count))
+            told = (unknown - log_bound) * -math.expm1(count * log_kept)
+            total += told / contraction
+            unknown -= told
+        rounds_left -= count
     return total * (1.0 - _MARGIN)
 
 
 def _gibbs_bounds(tables: FloatArray, largest: float) -> tuple[FloatArray, FloatArray]:
     """Values of lam, at most the largest, and upper bounds of ``log B`` there."""
     large = _LARGE_MULTIPLIERS[largest >= _LARGE_MULTIPLIERS]
-    bounds = _concave_bounds(tables, large)
-    inverse = 1.0 / _SMALL_MULTIPLIERS
-    whole = min(math.floor(bounds[0]), tables.shape[1])
-    small = whole + (bounds[0] - whole) ** inverse
-    products = np.exp(-2.0 * _divergences(tables) * inverse[:, None, None])  # lam, j, k
-    for each, product in enumerate(products):
-        np.fill_diagonal(product, 0.0)
-        corners = np.concatenate([np.ones((len(product), 1)), np.sqrt(product)], axis=1)[..., None]
-        capped = np.minimum(corners, product[:, None] / np.maximum(corners, 1e-300)).sum(axis=-1)
-        small[each] = min(small[each], float((corners[..., 0] + capped).max()))
+    bounds_at_large = _concave_bounds(tables, large)
+    bounds_at_small = np.minimum(
+        _bounds_from_one(float(bounds_at_large[0]), tables.shape[1]), _bounds_from_pairs(tables)
+    )
     multipliers = np.concatenate([_SMALL_MULTIPLIERS, large])
-    return multipliers, np.log(np.concatenate([small, bounds])) + _UNKNOWN / 2.0
+    bounds = np.concatenate([bounds_at_small, bounds_at_large])
+    return multipliers, np.log(bounds) + _UNKNOWN / 2.0
+
+
+def _bounds_from_one(bound_at_one: float, size: int) -> FloatArray:
+    """Upper bounds of B for the multipliers below 1: ``n + (B_1 - n)^(1/lam)``, n the whole part of B_1."""
+    whole = min(math.floor(bound_at_one), size)
+    bounds: FloatArray = whole + (bound_at_one - whole) ** (1.0 / _SMALL_MULTIPLIERS)
+    return bounds
+
+
+def _bounds_from_pairs(tables: FloatArray) -> FloatArray:
+    """Upper bounds of B for the multipliers below 1: the largest ``x + sum_{k != j} min(x, P_jk / x)``.
+
+    ``P_jk = exp(-2 JS_jk / lam)``; the largest over j and x, at a corner: x is 1 or the root of a ``P_jk``.
+    """
+    divergences = _divergences(tables)
+    bounds = np.empty(len(_SMALL_MULTIPLIERS))
+    for index, multiplier in enumerate(_SMALL_MULTIPLIERS):
+        products = np.exp(-2.0 * divergences * (1.0 / multiplier))
+        np.fill_diagonal(products, 0.0)
+        ones = np.ones((len(products), 1))
+        corners = np.concatenate([ones, np.sqrt(products)], axis=1)[..., None]  # (j, corner, 1)
+        other_terms = np.minimum(corners, products[:, None] / np.maximum(corners, _TINY))
+        sums = corners[..., 0] + other_terms.sum(axis=-1)
+        bounds[index] = sums.max()
+    return bounds
 
 
 def _concave_bounds(tables: FloatArray, multipliers: FloatArray) -> FloatArray:
     """Upper bounds of B for multipliers of at least 1, rising: each starts from the best p of the last."""
-    own = negentropy(tables).mean(axis=0)  # E_x sum_y f_k log f_k
+    negentropies = negentropy(tables).mean(axis=0)  # E_x sum_y f_k log f_k
     p = tables.mean(axis=1)
     bounds = np.empty(len(multipliers))
-    for each, multiplier in enumerate(multipliers):
-        best = math.inf
+    for index, multiplier in enumerate(multipliers):
+        least = math.inf
         for _ in range(_STEPS):
             logs = np.log(np.where(p > 0.0, p, 1.0))
-            divergences = own - np.tensordot(tables, logs, axes=([0, 2], [0, 1])) / len(tables)
-            terms = np.exp(-np.maximum(divergences, 0.0) / multiplier)
-            mixed = np.tensordot(terms / terms.sum(), tables, axes=([0], [1]))
-            ratios = np.divide(mixed, p, out=np.zeros_like(p), where=p > 0.0).max(axis=1).mean()
-            best = min(best, terms.sum() * (1.0 + max(ratios - 1.0, 0.0) / multiplier))
+            cross_terms = np.tensordot(tables, logs, axes=([0, 2], [0, 1])) / len(tables)
+            divergences = np.maximum(negentropies - cross_terms, 0.0)
+            terms = np.exp(-divergences / multiplier)
+            shares = terms / terms.sum()
+
+            mixed = np.tensordot(shares, tables, axes=([0], [1]))
+            ratios = np.divide(mixed, p, out=np.zeros_like(p), where=p > 0.0)
+            excess = ratios.max(axis=1).mean() - 1.0
+            bound = terms.sum() * (1.0 + max(excess, 0.0) / multiplier)
+            least = min(least, bound)
             p = mixed
-            if ratios - 1.0 <= _CONVERGED:
+            if excess <= _CONVERGED:
                 break
-        bounds[each] = best
+        bounds[index] = least
     return bounds
 
 
@@ -203,40 +272,72 @@ def _divergences(tables: FloatArray) -> FloatArray:
 def _pair_floors(table: FloatArray, rounds: int, epsilon: float, least: float) -> float:
     """``(2/K)`` times the sum of the floors of the pairs of a matching; 0 if that is surely below ``least``.
 
-    The matching is the best for ``JS_jk sum_t rho^t``, rho the Bhattacharyya coefficient of the most
-    telling messages, which is close to the floors, up to a factor.
+    If the pair that holds the truth is told for free, its floor is what remains. With an odd K one hypothesis
+    stays alone.
     """
-    size, rounds = len(table), min(rounds, 10_000)
+    size = len(table)
+    rounds = min(rounds, _MOST_ROUNDS_OF_PAIRS)
     divergences = _divergences(table[None])
-    worth = np.zeros((size + size % 2,) * 2)
-    for j, k in combinations(range(size), 2):
-        decay = max(1.0 - float(dominating_law(table[j], table[k], epsilon)[1].sum()), 1e-12)
-        worth[j, k] = worth[k, j] = divergences[j, k] * -math.expm1(-rounds * decay) / decay
-    pairs = [(j, k) for j, k in _matching(worth) if max(j, k) < size]
-    if 2.0 / size * rounds * sum(divergences[pair] for pair in pairs) < least:
+    values = _pair_values(table, divergences, rounds, epsilon)
+    pairs = [(j, k) for j, k in _matching(values) if max(j, k) < size]
+
+    without_learning = rounds * sum(divergences[pair] for pair in pairs)
+    if 2.0 / size * without_learning < least:
         return 0.0
     return 2.0 / size * sum(pair_floor(table[j], table[k], rounds, epsilon) for j, k in pairs)
 
 
-def _matching(worth: FloatArray) -> list[tuple[int, int]]:
-    """Disjoint pairs that are worth much, by exchanging partners, from several random matchings."""
-    found: list[tuple[float, list[tuple[int, int]]]] = []
-    orders = np.tile(np.arange(len(worth)), (_MATCHINGS, 1))
-    for start in stream(Purpose.INFORMATION, 0).permuted(orders, axis=1):
-        pairs, improved = [(int(a), int(b)) for a, b in start.reshape(-1, 2)], True
-        while improved:
-            improved = False
-            for i, j in zip(*np.triu_indices(len(pairs), 1), strict=True):
-                (a, b), (c, d) = pairs[i], pairs[j]
-                gains = (
-                    worth[a, b] + worth[c, d],
-                    worth[a, c] + worth[b, d],
-                    worth[a, d] + worth[b, c],
-                )
-                if max(gains) > gains[0] * (1.0 + 1e-9):
-                    pairs[i], pairs[j] = (
-                        ((a, c), (b, d)) if gains[1] >= gains[2] else ((a, d), (b, c))
-                    )
-                    improved = True
-        found.append((sum(worth[pair] for pair in pairs), pairs))
-    return max(found)[1]
+def _pair_values(
+    table: FloatArray, divergences: FloatArray, rounds: int, epsilon: float
+) -> FloatArray:
+    """Estimates ``(n, n)`` of the floors of all pairs, up to a factor, where n is K or, if odd, K + 1.
+
+    ``JS_jk sum_t rho^t``, rho the Bhattacharyya coefficient of the most telling messages.
+    """
+    size = len(table)
+    even_size = size + size % 2
+    values = np.zeros((even_size, even_size))
+    for j, k in combinations(range(size), 2):
+        _, affinities = dominating_law(table[j], table[k], epsilon)
+        decay = max(1.0 - float(affinities.sum()), 1e-12)  # 1 - rho
+        sum_of_powers = -math.expm1(-rounds * decay) / decay
+        values[j, k] = divergences[j, k] * sum_of_powers
+        values[k, j] = values[j, k]
+    return values
+
+
+def _matching(values: FloatArray) -> list[Pair]:
+    """Disjoint pairs with a large sum of values ``(n, n)``: the best of several improved random matchings."""
+    unordered = np.tile(np.arange(len(values)), (_NUM_MATCHINGS, 1))
+    orders = stream(Purpose.INFORMATION, 0).permuted(unordered, axis=1)
+    matchings = [_improved_matching(values, order) for order in orders]
+    totals = [sum(values[pair] for pair in matching) for matching in matchings]
+    return max(zip(totals, matchings, strict=True))[1]
+
+
+def _improved_matching(values: FloatArray, order: IntArray) -> list[Pair]:
+    """The matching of neighbours in an order ``(n,)``, improved until no exchange of partners helps."""
+    pairs = [(int(j), int(k)) for j, k in order.reshape(-1, 2)]
+    improved = True
+    while improved:
+        improved = False
+        for first, second in combinations(range(len(pairs)), 2):
+            best = _best_partners(values, pairs[first], pairs[second])
+            if best is not None:
+                pairs[first], pairs[second] = best
+                improved = True
+    return pairs
+
+
+def _best_partners(values: FloatArray, one: Pair, other: Pair) -> tuple[Pair, Pair] | None:
+    """The best exchange of partners between two pairs; None if none of the two raises their value."""
+    a, b = one
+    c, d = other
+    now = values[a, b] + values[c, d]
+    first_exchange = values[a, c] + values[b, d]
+    second_exchange = values[a, d] + values[b, c]
+    if max(first_exchange, second_exchange) <= now * (1.0 + 1e-9):
+        return None
+    if first_exchange >= second_exchange:
+        return (a, c), (b, d)
+    return (a, d), (b, c)

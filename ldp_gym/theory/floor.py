@@ -10,9 +10,9 @@ for its members and ``c_S`` for others. Two lower bounds of ``H_t`` follow; the 
 2. *No pair is told apart faster than by randomized response.* With likelihoods ``L_k``, the KL of a round is
    ``log(1 + sum_{j != i} L_j / L_i)`` if i is the truth. The logarithm is concave, so that is at least the
    mean over ``j != i`` of ``log(1 + (K - 1) L_j / L_i)``. This is concave in ``L_j / L_i``, so by the data
-   processing inequality its expectation can only fall if other messages take the place of these, of which
-   these are functions with noise. For two hypotheses every eps-private message is a function, with noise, of
-   a randomized response. So ``H_t >= G(t)``, the expectation for t randomized responses: if n of them are
+   processing inequality its expectation is no larger if messages are replaced by others of which they are
+   post-processings. For two hypotheses every eps-private message is a post-processing of a randomized
+   response. So ``H_t >= G(t)``, the expectation for t randomized responses: if n of them are
    right, each with probability ``e^eps / (1 + e^eps)``, then ``L_j / L_i = e^(eps (t - 2 n))``. For K = 2
    this is exact.
 
@@ -32,6 +32,7 @@ import json
 import math
 from functools import cache, lru_cache
 from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,11 +56,11 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
         97.9
     """
     log_k = math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2))
-    rate = capacity(epsilon)
+    most_per_message = capacity(epsilon)
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    if rate * rounds > log_k:  # all is known before the end
-        rounds = math.floor(log_k / rate) + 1
-    return rounds * log_k - rate * rounds * (rounds - 1) / 2.0
+    if most_per_message * rounds > log_k:  # all is known before the end
+        rounds = math.floor(log_k / most_per_message) + 1
+    return rounds * log_k - most_per_message * rounds * (rounds - 1) / 2.0
 
 
 def risk_floor(
@@ -100,61 +101,96 @@ def _shipped_floor(num_hypotheses: int, rounds: int, epsilon: float) -> float:
     falls from round to round, so the least risk is concave in T, and above its chords.
     """
     shipped = _shipped_tables()
-    tables = shipped.get(min((level for level in shipped if level >= epsilon), default=0.0), {})
-    return float(np.interp(rounds, *tables.get(str(num_hypotheses), ([1], [0.0]))))
+    levels = [level for level in shipped if level >= epsilon]
+    if not levels:
+        return 0.0
+    table = shipped[min(levels)].get(num_hypotheses)
+    if table is None:
+        return 0.0
+    return float(np.interp(rounds, table.rounds, table.floors))
+
+
+class _FloorTable(NamedTuple):
+    """Floors at some numbers of rounds."""
+
+    rounds: list[float]
+    floors: list[float]
 
 
 @cache
-def _shipped_tables() -> dict[float, dict[str, list[list[float]]]]:
-    """Rounds and floors by epsilon and number of hypotheses."""
+def _shipped_tables() -> dict[float, dict[int, _FloorTable]]:
+    """Floors of the dynamic program, by epsilon and number of hypotheses."""
     text = resources.files("ldp_gym.theory").joinpath("floors.json").read_text()
-    return {float(level): tables for level, tables in json.loads(text).items()}
+    tables: dict[float, dict[int, _FloorTable]] = {}
+    for level, by_size in json.loads(text).items():
+        tables[float(level)] = {
+            int(size): _FloorTable(*columns) for size, columns in by_size.items()
+        }
+    return tables
 
 
 def _entropy_floor(num_hypotheses: int, rounds: int, epsilon: float, adaptive: bool) -> float:
     """The floor of this module's two bounds of the entropy, summed over the rounds."""
-    pairs = _pair_entropies(num_hypotheses, epsilon)
-    speed = 1.0 if adaptive else _separation(num_hypotheses, epsilon)
-    entropy, total = math.log(num_hypotheses), 0.0
+    by_responses = _pair_entropies(num_hypotheses, epsilon)
+    num_responses = np.arange(len(by_responses))
+    responses_per_round = 1.0
+    if not adaptive:
+        responses_per_round = _separation(num_hypotheses, epsilon)
+    most_per_message = capacity(epsilon)
+
+    entropy = math.log(num_hypotheses)
+    total = 0.0
     for t in range(rounds):
-        entropy = max(entropy, float(np.interp(speed * t, np.arange(len(pairs)), pairs, right=0.0)))
+        of_pairs = np.interp(responses_per_round * t, num_responses, by_responses, right=0.0)
+        entropy = max(entropy, float(of_pairs))
         if entropy < _NOTHING:
             break
         total += entropy
-        entropy = max(0.0, entropy - capacity(epsilon))
+        entropy = max(0.0, entropy - most_per_message)
     return total
 
 
 @lru_cache(maxsize=32)
 def _pair_entropies(num_hypotheses: int, epsilon: float) -> FloatArray:
     """Least expected entropies ``G(0), G(1), ...`` after 0, 1, ... randomized responses, made convex."""
-    right = 1.0 / (1.0 + math.exp(-epsilon))
-    chances, values = np.ones(1), []
-    for t in range(_MOST_RESPONSES):
-        log_odds = math.log(num_hypotheses - 1) + epsilon * (t - 2 * np.arange(t + 1))
-        values.append(float(chances @ np.logaddexp(0.0, log_odds)))
-        if values[-1] < _NOTHING:
+    truthful = 1.0 / (1.0 + math.exp(-epsilon))
+    chances = np.ones(1)  # of the number n of right responses
+    values = []
+    for num_responses in range(_MOST_RESPONSES):
+        num_right = np.arange(num_responses + 1)
+        log_odds = math.log(num_hypotheses - 1) + epsilon * (num_responses - 2 * num_right)
+        expected_loss = float(chances @ np.logaddexp(0.0, log_odds))
+        values.append(expected_loss)
+        if expected_loss < _NOTHING:
             break
-        chances = right * np.append(0.0, chances) + (1.0 - right) * np.append(chances, 0.0)
+        one_more_right = np.append(0.0, chances)
+        one_more_wrong = np.append(chances, 0.0)
+        chances = truthful * one_more_right + (1.0 - truthful) * one_more_wrong
+
     rounds = np.arange(len(values), dtype=np.float64)
-    return np.interp(rounds, *_lower_hull(rounds, np.array(values)))
+    corner_rounds, corner_values = _lower_hull(rounds, np.array(values))
+    return np.interp(rounds, corner_rounds, corner_values)
 
 
 def _separation(num_hypotheses: int, epsilon: float) -> float:
-    """The largest mean over pairs of how likely a message separates them."""
-    n = np.arange(1, num_hypotheses)
-    most = float((n * (num_hypotheses - n) / (num_hypotheses + math.expm1(epsilon) * n)).max())
-    return min(1.0, (math.exp(epsilon) + 1.0) / (num_hypotheses - 1) * most)
+    """``v``: the largest chance that a message separates a pair, on average over the pairs."""
+    set_sizes = np.arange(1, num_hypotheses)
+    separated = set_sizes * (num_hypotheses - set_sizes)
+    shares = separated / (num_hypotheses + math.expm1(epsilon) * set_sizes)
+    largest = (math.exp(epsilon) + 1.0) / (num_hypotheses - 1) * float(shares.max())
+    return min(1.0, largest)
 
 
 def _lower_hull(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The corners of the largest convex function below points with rising x."""
     corners: list[int] = []
-    for i in range(len(x)):
+    for new in range(len(x)):
         while len(corners) > 1:
-            a, b = corners[-2:]
-            if (y[i] - y[a]) * (x[b] - x[a]) > (y[b] - y[a]) * (x[i] - x[a]):
+            before, last = corners[-2:]
+            slope_to_new = (y[new] - y[before]) * (x[last] - x[before])
+            slope_to_last = (y[last] - y[before]) * (x[new] - x[before])
+            if slope_to_new > slope_to_last:
                 break
             corners.pop()
-        corners.append(i)
+        corners.append(new)
     return x[corners], y[corners]

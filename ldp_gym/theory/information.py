@@ -9,9 +9,16 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, require_channel
+from ldp_gym.channels.listing import MessageList
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray, uniform_distribution
 from ldp_gym.core.sampling import Purpose, categorical, stream
+
+_FEW_MESSAGES = 64
+"""Largest number of messages that are all worked out, and number of random ones where there are more."""
+
+_FEW_MESSAGES_ADAPTIVE = 16
+"""Number of random messages of an adaptive channel: they are worked out again in every round."""
 
 
 class InformationRate(NamedTuple):
@@ -52,17 +59,35 @@ def information_rate(
     if weights is None:
         weights = uniform_distribution(num_hypotheses)
     prior = game_arrays.one_posterior(weights, num_hypotheses)
-    samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
+    samples = validation.whole("samples", samples, least=2)
+    seed = validation.seed("seed", seed)
     validation.fits_memory("samples", samples, candidates.size, "likelihoods")
+
     public = prior if channel.adaptive else None
-    chances, ratios, draws = likelihood_ratios(channel, candidates, prior, public, samples, seed)
+    messages = likelihood_ratios(channel, candidates, prior, public, samples, seed)
     from scipy.special import entr  # imported here: it would double the time of `import ldp_gym`
 
-    terms = -chances * np.einsum("nk,k->n", entr(ratios), prior)
-    if draws is None:
+    # I = E_message sum_k w_k r_k log r_k, with r_k the likelihood relative to the mixture's.
+    terms = -messages.chances * np.einsum("nk,k->n", entr(messages.ratios), prior)
+    if messages.draws is None:
         return InformationRate(float(terms.sum()), 0.0)
-    rates = np.bincount(draws, terms)  # the parts of the mean over draws
-    return InformationRate(float(rates.sum()), float(rates.std(ddof=1) * np.sqrt(len(rates))))
+    terms_by_draw = np.bincount(messages.draws, terms)
+    error = terms_by_draw.std(ddof=1) * np.sqrt(len(terms_by_draw))
+    return InformationRate(float(terms_by_draw.sum()), float(error))
+
+
+class LikelihoodRatios(NamedTuple):
+    """Messages of a mixture of the hypotheses, by what they say about each hypothesis.
+
+    Attributes:
+        chances: probabilities of the messages, ``(n,)``.
+        ratios: likelihood of every hypothesis relative to the mixture's, ``(n, K)``.
+        draws: random draw that a message belongs to, ``(n,)``; None where all messages are listed.
+    """
+
+    chances: FloatArray
+    ratios: FloatArray
+    draws: IntArray | None
 
 
 def likelihood_ratios(
@@ -72,36 +97,53 @@ def likelihood_ratios(
     public: FloatArray | None,
     samples: int,
     seed: int,
-) -> tuple[FloatArray, FloatArray, IntArray | None]:
+) -> LikelihoodRatios:
     """Messages of the mixture that ``prior`` makes of a table ``(K, M)``: listed, or drawn if they cannot be.
 
-    Returns their chances ``(n,)``, the likelihoods of every hypothesis relative to the mixture's ``(n, K)``,
-    and the random draw that each belongs to ``(n,)``, or None where the list is complete.
+    Args:
+        channel: the channel.
+        table: the class at one context, ``(K, M)``.
+        prior: weights of the mixture, ``(K,)``.
+        public: the public posterior ``(K,)`` of an adaptive channel, else None.
+        samples: number of messages to draw where they cannot be listed.
+        seed: seed of these messages.
     """
-    try:
-        listed = channel.list_messages(table, public)
-        messages, draws = listed.messages, None if listed.complete else listed.draws
-    except TypeError:
-        rng, listed, draws = stream(Purpose.INFORMATION, seed), None, np.arange(samples)
-        labels = categorical(np.einsum("k,km->m", prior, table), rng.random(samples))
+    draws: IntArray | None
+    listed = _list_messages(channel, table, public)
+    if listed is not None:
+        messages = listed.messages
+        draws = None if listed.complete else listed.draws
+    else:
+        rng = stream(Purpose.INFORMATION, seed)
+        mixture_law = np.einsum("k,km->m", prior, table)
+        labels = categorical(mixture_law, rng.random(samples))
         messages = channel.privatize(labels, table, rng, public)
+        draws = np.arange(samples)
+
     log_likelihood = channel.log_likelihood(messages, table, public)
     peak = log_likelihood.max(axis=1, keepdims=True)
     likelihood = np.exp(log_likelihood - np.where(np.isfinite(peak), peak, 0.0))
     mixed = np.einsum("nk,k->n", likelihood, prior)
+
     possible = mixed > 0.0
     chances = np.full(len(mixed), 1.0 / len(mixed))
     if listed is not None:
-        chances[possible] = mixed[possible] * np.exp(
-            listed.log_weights[possible] + peak[possible, 0]
-        )
+        log_scale = listed.log_weights[possible] + peak[possible, 0]
+        chances[possible] = mixed[possible] * np.exp(log_scale)
     ratios = likelihood[possible] / mixed[possible, None]
-    return chances[possible], ratios, None if draws is None else draws[possible]
+    if draws is not None:
+        draws = draws[possible]
+    return LikelihoodRatios(chances[possible], ratios, draws)
 
 
-_MESSAGES, _MESSAGES_ADAPTIVE = 64, 16
-"""Largest number of messages that are all worked out, and number of random ones where there are more; the
-second is for adaptive channels, whose messages are worked out again in every round."""
+def _list_messages(
+    channel: Channel, table: FloatArray, public: FloatArray | None
+) -> MessageList | None:
+    """All messages, or those of random coins; None where messages are real numbers."""
+    try:
+        return channel.list_messages(table, public)
+    except TypeError:
+        return None
 
 
 class MessageInformation:
@@ -132,68 +174,89 @@ class MessageInformation:
         self._candidates = game_arrays.candidates(
             candidates, channel.num_hypotheses, channel.num_labels
         )
-        self._reference = None if channel.adaptive else self._compare(None)
+        self._reference: _ReferenceMessages | None = None
+        if not channel.adaptive:
+            prior = uniform_distribution(channel.num_hypotheses)
+            self._reference = self._reference_messages(prior)
 
     def __call__(self, posterior: FloatArray) -> FloatArray:
         """The information ``(B, P)`` under posteriors ``(B, K)``."""
+        from scipy.special import (
+            entr,
+        )  # imported here: it would double the time of `import ldp_gym`
+
         weights = posterior[:, None]
-        chances, ratios, surprises = self._reference or self._compare(weights)
-        mixed = np.einsum("...ks,...k->...s", ratios, weights)
-        told = np.einsum("...k,...k->...", surprises, weights)
-        from scipy.special import entr
+        reference = self._reference
+        if reference is None:
+            reference = self._reference_messages(weights[..., None, :])
+        mixed = np.einsum("...ks,...k->...s", reference.ratios, weights)
+        of_hypotheses = np.einsum("...k,...k->...", reference.surprises, weights)
+        of_mixture = np.einsum("...s,...s->...", reference.chances, entr(mixed))
+        return np.maximum(of_hypotheses + of_mixture, 0.0)
 
-        told = told + np.einsum("...s,...s->...", chances, entr(mixed))
-        return np.maximum(told, 0.0)
+    def _reference_messages(self, prior: FloatArray) -> _ReferenceMessages:
+        """Messages of the mixtures with a prior ``(K,)`` or ``(B, 1, 1, K)``, all or some random ones."""
+        from scipy.special import (
+            entr,
+        )  # imported here: it would double the time of `import ldp_gym`
 
-    def _compare(self, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Messages: chances ``(..., S)``, ratios ``(..., K, S)``, and ``E_r l_k log l_k``, ``(..., K)``."""
-        channel, candidates = self._channel, self._candidates[..., None, :, :]
-        prior = (
-            uniform_distribution(channel.num_hypotheses)
-            if weights is None
-            else weights[..., None, :]
-        )
+        channel = self._channel
+        candidates = self._candidates[..., None, :, :]
         public = prior if channel.adaptive else None
         space = channel.message_space
-        if isinstance(space, gym.spaces.Discrete) and space.n <= _MESSAGES:
+        if isinstance(space, gym.spaces.Discrete) and space.n <= _FEW_MESSAGES:
             messages = int(space.start) + np.arange(int(space.n))
             likelihoods = np.exp(channel.log_likelihood(messages, candidates, public))
-            chances = mixed = np.einsum("...k,...k->...", likelihoods, prior)
+            mixed = np.einsum("...k,...k->...", likelihoods, prior)
+            chances = mixed
         else:
-            likelihoods = self._sample(candidates, prior, public)
+            likelihoods = self._sampled_likelihoods(candidates, prior, public)
             mixed = np.einsum("...k,...k->...", likelihoods, prior)
             chances = uniform_distribution(*mixed.shape)
+
         possible = mixed[..., None] > 0.0
         ratios = np.divide(
             likelihoods, mixed[..., None], where=possible, out=np.zeros_like(likelihoods)
         )
-        ratios = np.ascontiguousarray(
-            np.swapaxes(ratios, -1, -2)
-        )  # sums over hypotheses run along messages
-        from scipy.special import entr
+        # Messages last: sums over hypotheses then run along neighbours in memory.
+        ratios = np.ascontiguousarray(np.swapaxes(ratios, -1, -2))
+        surprises = -np.einsum("...s,...ks->...k", chances, entr(ratios))
+        return _ReferenceMessages(chances, ratios, surprises)
 
-        return chances, ratios, -np.einsum("...s,...ks->...k", chances, entr(ratios))
-
-    def _sample(
+    def _sampled_likelihoods(
         self, candidates: FloatArray, prior: FloatArray, public: FloatArray | None
     ) -> FloatArray:
         """The likelihoods ``(..., S, K)``, up to a factor, of messages of the mixture with fixed coins."""
         channel = self._channel
-        num_messages = _MESSAGES_ADAPTIVE if channel.adaptive else _MESSAGES
+        num_messages = _FEW_MESSAGES_ADAPTIVE if channel.adaptive else _FEW_MESSAGES
         coins = _stratified_uniforms(num_messages, 1 + channel.num_uniforms)
-        law = np.einsum("...k,...km->...m", prior, candidates)
-        shape = np.broadcast_shapes(law.shape[:-1], coins.shape[:1])
+        mixture_law = np.einsum("...k,...km->...m", prior, candidates)
+        shape = np.broadcast_shapes(mixture_law.shape[:-1], coins.shape[:1])
         coins = np.broadcast_to(coins, (*shape, coins.shape[-1]))
-        messages = channel.encode(
-            categorical(law, coins[..., 0]), candidates, coins[..., 1:], public
-        )
+        labels = categorical(mixture_law, coins[..., 0])
+        messages = channel.encode(labels, candidates, coins[..., 1:], public)
         log_likelihood = channel.log_likelihood(messages, candidates, public)
         return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
+
+
+class _ReferenceMessages(NamedTuple):
+    """Messages of a law r that the expectation is over.
+
+    Attributes:
+        chances: their probabilities, ``(..., S)``.
+        ratios: ``l_k``, the likelihoods relative to r, ``(..., K, S)``.
+        surprises: ``E_r l_k log l_k``, ``(..., K)``.
+    """
+
+    chances: FloatArray
+    ratios: FloatArray
+    surprises: FloatArray
 
 
 @cache
 def _stratified_uniforms(count: int, width: int) -> FloatArray:
     """``count`` rows of uniforms, every column with one in each of ``count`` equal parts of (0, 1)."""
     rng = stream(Purpose.INFORMATION, 0)
-    parts = np.stack([rng.permutation(count) for _ in range(width)], axis=-1)
+    columns = [rng.permutation(count) for _ in range(width)]
+    parts = np.stack(columns, axis=-1)
     return (parts + rng.random((count, width))) / count

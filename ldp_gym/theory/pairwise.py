@@ -18,6 +18,7 @@ posterior, is concave in w, so it is no less on the transcript than on the produ
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,11 +27,20 @@ from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, uniform_distribution
 from ldp_gym.theory.information import likelihood_ratios
 
-_RATIO_POINTS, _RATIO_STEP = (3, 16), 0.03
-"""Limits on the number of grid points on either side of a likelihood ratio of 1; their distance in logs."""
+_RATIO_STEP = 0.03
+"""Distance, in logarithms, of the grid points of likelihood ratios, unless it takes too many or too few."""
+
+_LEAST_RATIO_POINTS = 3
+"""Least number of grid points on either side of a likelihood ratio of 1."""
+
+_MOST_RATIO_POINTS = 16
+"""Largest number of grid points on either side of a likelihood ratio of 1."""
 
 _LARGEST_LOG_RATIO = 30.0
 """Log-likelihood ratio beyond which all counts as known."""
+
+_NOTHING_LEFT = 1e-12
+"""Share of the floor so far below which the cost of a round ends the sum."""
 
 _PAIR_ROUNDING = 1e-11
 """Relative error by which a floor is lowered for rounding."""
@@ -40,6 +50,9 @@ _SAME_RATIO = 5e-10
 
 _SAMPLES = 20_000
 """Number of real-valued messages to draw."""
+
+_TINY = float(np.finfo(np.float64).tiny)
+"""Least divisor."""
 
 
 def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> float:
@@ -52,71 +65,95 @@ def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> fl
         >>> round(pair_floor(np.array([0.5, 0.5]), np.array([0.2, 0.8]), 1000, 1.0), 2)
         3.59
     """
-    pair = [validation.numbers("p", p), validation.numbers("q", q)]
-    if pair[0].shape != pair[1].shape:
+    first = validation.numbers("p", p)
+    second = validation.numbers("q", q)
+    if first.shape != second.shape:
         raise ValueError(
-            f"p and q must be distributions over the same labels, got {pair[0].shape} and {pair[1].shape}"
+            f"p and q must be distributions over the same labels, got {first.shape} and {second.shape}"
         )
-    p, q = game_arrays.one_context(np.stack(pair), 2, pair[0].shape[-1])
+    p, q = game_arrays.one_context(np.stack([first, second]), 2, first.shape[-1])
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10_000)
     epsilon = validation.positive("epsilon", epsilon, most=20.0)
+
     step, law = dominating_law(p, q, epsilon)
     if step == 0.0:  # messages tell nothing
         return float(rounds * _divergence(p, q, np.array([0.5]))[0])
+
+    # After t messages the log-likelihood ratio is ``step i``, for whole numbers i up to the reach.
     reach = math.ceil(min(_LARGEST_LOG_RATIO / step, rounds * (len(law) // 2)))
     places = np.arange(-reach, reach + 1)
-    law = law[
-        max(0, len(law) // 2 - reach) : len(law) // 2 + reach + 1
-    ]  # no longer than what it moves
-    # Masses sqrt(p q): those of p and q are e^(step i / 2) and e^(-step i / 2) times as large.
-    masses, total = (places == 0).astype(np.float64), 0.0
-    pays = np.cosh(step * places / 2.0) * _divergence(p, q, 1.0 / (1.0 + np.exp(-step * places)))
+    weights = 1.0 / (1.0 + np.exp(-step * places))
+
+    # Masses are sqrt(p q): those of p and q are e^(step i / 2) and e^(-step i / 2) times as large.
+    costs = np.cosh(step * places / 2.0) * _divergence(p, q, weights)
+    masses = (places == 0).astype(np.float64)
+    centre = len(law) // 2
+    steps_within_reach = law[max(0, centre - reach) : centre + reach + 1]
+    total = 0.0
     for _ in range(rounds):
-        paid = float(masses @ pays)
-        total += paid
-        if paid <= 1e-12 * total:
+        cost = float(masses @ costs)
+        total += cost
+        if cost <= _NOTHING_LEFT * total:
             break
-        masses = np.convolve(masses, law, mode="same")  # what leaves the grid is known
+        # What leaves the grid is known.
+        masses = np.convolve(masses, steps_within_reach, mode="same")
     return total * (1.0 - _PAIR_ROUNDING)
 
 
-def dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
-    """A grid of log-likelihood ratios and the masses ``sqrt(p q)`` of a pair that dominates all messages."""
-    signal, lie = math.tanh(epsilon / 2.0), 1.0 / (1.0 + math.exp(epsilon))
-    # The largest ratio: of the answers to "is it one of the labels that p likes most, compared with q?"
-    widest = 0.0
-    for one, other in ((p, q), (q, p)):
-        order = np.argsort(-one / np.maximum(one + other, np.finfo(np.float64).tiny), kind="stable")
-        gained, second = np.cumsum((one - other)[order]), np.cumsum(other[order])
-        widest = max(widest, float(np.log1p(signal * gained / (lie + signal * second)).max()))
-    if widest <= 0.0:
-        return 0.0, np.ones(1)
-    points = int(np.clip(math.ceil(widest / _RATIO_STEP), *_RATIO_POINTS))
-    step = widest * (1.0 + 1e-9) / points
+class DominatingLaw(NamedTuple):
+    """Log-likelihood ratio of a pair of laws P, Q of which every private message is a function with noise.
+
+    Attributes:
+        step: distance of the grid of log-likelihood ratios; 0 if messages tell nothing.
+        affinities: ``sqrt(P Q)`` at the points of the grid, ``(2 n + 1,)``; the ratio 1 is in the middle.
+    """
+
+    step: float
+    affinities: FloatArray
+
+
+def dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> DominatingLaw:
+    """The pair of laws whose hockey-stick divergences are F of this module, on a grid of ratios."""
+    signal = math.tanh(epsilon / 2.0)
+    lie = 1.0 / (1.0 + math.exp(epsilon))
+    largest = max(0.0, _largest_log_ratio(p, q, signal, lie), _largest_log_ratio(q, p, signal, lie))
+    if largest <= 0.0:
+        return DominatingLaw(0.0, np.ones(1))
+
+    points = int(np.clip(math.ceil(largest / _RATIO_STEP), _LEAST_RATIO_POINTS, _MOST_RATIO_POINTS))
+    step = largest * (1.0 + 1e-9) / points
     places = np.arange(-points - 1, points + 2)
-    excess = np.expm1(
-        step * places
-    )  # gamma - 1: no difference of large terms, however near p and q are
-    sticks = np.maximum(p - q - excess[:, None] * q, 0.0).sum(axis=1)
-    profile = np.maximum(np.maximum(0.0, -excess), signal * sticks - lie * excess)
-    slopes = np.diff(profile) / np.diff(excess)
-    second = np.maximum(np.diff(slopes), 0.0)  # the masses of q at the grid points inside
-    return step, second * np.exp(step * places[1:-1] / 2.0)
+
+    # gamma - 1 in place of gamma: no difference of large terms, however near p and q are.
+    excess = np.expm1(step * places)
+    hockey_sticks = np.maximum(p - q - excess[:, None] * q, 0.0).sum(axis=1)
+    divergences = np.maximum(np.maximum(0.0, -excess), signal * hockey_sticks - lie * excess)
+    slopes = np.diff(divergences) / np.diff(excess)
+    masses_of_q = np.maximum(np.diff(slopes), 0.0)  # at the grid points inside
+    return DominatingLaw(step, masses_of_q * np.exp(step * places[1:-1] / 2.0))
+
+
+def _largest_log_ratio(p: FloatArray, q: FloatArray, signal: float, lie: float) -> float:
+    """Largest ``log(P(z) / Q(z))`` of a private answer to "is it one of the labels that p likes most?"."""
+    preference = p / np.maximum(p + q, _TINY)
+    order = np.argsort(-preference, kind="stable")
+    advantage = np.cumsum((p - q)[order])
+    mass_of_q = np.cumsum(q[order])
+    return float(np.log1p(signal * advantage / (lie + signal * mass_of_q)).max())
 
 
 def _divergence(p: FloatArray, q: FloatArray, weights: FloatArray) -> FloatArray:
-    """``w KL(p, m) + (1 - w) KL(q, m)`` with ``m = w p + (1 - w) q``, for every weight w."""
+    """``w KL(p, m) + (1 - w) KL(q, m)`` with ``m = w p + (1 - w) q``, for weights w ``(n,)``."""
     from scipy.special import xlog1py  # imported here: it would double the time of `import ldp_gym`
 
     w = weights[:, None]
     mixed = w * p + (1.0 - w) * q
-    off = (p - q) / np.maximum(mixed, np.finfo(np.float64).tiny)
-    one, other = (
-        np.maximum((1.0 - w) * off, -1.0),
-        np.maximum(-w * off, -1.0),
-    )  # p / m - 1 and q / m - 1
-    told = mixed * (w * xlog1py(1.0 + one, one) + (1.0 - w) * xlog1py(1.0 + other, other))
-    return np.maximum(told.sum(axis=1), 0.0)
+    relative = (p - q) / np.maximum(mixed, _TINY)
+    excess_of_p = np.maximum((1.0 - w) * relative, -1.0)  # p / m - 1
+    excess_of_q = np.maximum(-w * relative, -1.0)  # q / m - 1
+    of_p = w * xlog1py(1.0 + excess_of_p, excess_of_p)
+    of_q = (1.0 - w) * xlog1py(1.0 + excess_of_q, excess_of_q)
+    return np.maximum((mixed * (of_p + of_q)).sum(axis=1), 0.0)
 
 
 # -- What a channel tells about pairs ------------------------------------------------------------------
@@ -142,32 +179,38 @@ def pair_information(
     table = game_arrays.one_context(candidates, size, channel.num_labels)
     if not channel.adaptive:
         prior = uniform_distribution(size)
-        return pair_divergences(*likelihood_ratios(channel, table, prior, None, _SAMPLES, 0)[:2])
+        messages = likelihood_ratios(channel, table, prior, None, _SAMPLES, seed=0)
+        return pair_divergences(messages.chances, messages.ratios)
+
     information = np.zeros((size, size))
     for j, k in zip(*np.triu_indices(size, 1), strict=True):
-        if among is None or among[j, k]:
-            public = np.isin(np.arange(size), [j, k]) / 2.0
-            chances, ratios, _ = likelihood_ratios(channel, table, public, public, _SAMPLES, 0)
-            information[j, k] = information[k, j] = pair_divergences(chances, ratios[:, [j, k]])[
-                0, 1
-            ]
+        if among is not None and not among[j, k]:
+            continue
+        pair = [j, k]
+        public = np.isin(np.arange(size), pair) / 2.0
+        messages = likelihood_ratios(channel, table, public, public, _SAMPLES, seed=0)
+        divergence = pair_divergences(messages.chances, messages.ratios[:, pair])[0, 1]
+        information[j, k] = divergence
+        information[k, j] = divergence
     return information
 
 
 def pair_divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
-    """The Jensen-Shannon divergences of all pairs, from likelihood ratios ``(n, K)``."""
-    from scipy.special import xlog1py
+    """The Jensen-Shannon divergences of all pairs, ``(K, K)``, from likelihood ratios ``(n, K)``."""
+    from scipy.special import xlog1py  # imported here: it would double the time of `import ldp_gym`
 
     size = ratios.shape[1]
-    information = np.zeros((size, size))
+    divergences = np.zeros((size, size))
     for j in range(size):
-        middle = (ratios[:, [j]] + ratios[:, j + 1 :]) / 2.0
-        off = (ratios[:, [j]] - middle) / np.maximum(middle, np.finfo(np.float64).tiny)
-        off[np.abs(off) <= _SAME_RATIO] = 0.0
+        one = ratios[:, [j]]
+        others = ratios[:, j + 1 :]
+        middle = (one + others) / 2.0
         # With r_j = m (1 + d) and r_k = m (1 - d); no difference of large terms, however small d is.
-        told = middle * (xlog1py(1.0 + off, off) + xlog1py(1.0 - off, -off)) / 2.0
-        information[j, j + 1 :] = np.einsum("n,nk->k", chances, told)
-    return information + information.T
+        d = (one - middle) / np.maximum(middle, _TINY)
+        d[np.abs(d) <= _SAME_RATIO] = 0.0
+        terms = middle * (xlog1py(1.0 + d, d) + xlog1py(1.0 - d, -d)) / 2.0
+        divergences[j, j + 1 :] = np.einsum("n,nk->k", chances, terms)
+    return divergences + divergences.T
 
 
 def blind_pairs(
@@ -180,7 +223,7 @@ def blind_pairs(
 ) -> list[tuple[int, int]]:
     """The pairs of hypotheses ``(j, k)``, j < k, that differ and that no table lets the channel tell apart.
 
-    Bayes pays for such a pair in every round, for ever.
+    Bayes' risk grows linearly in T if the truth is one of such a pair.
 
     Args:
         channel: the channel.
@@ -197,18 +240,21 @@ def blind_pairs(
         ([(0, 1)], [])
     """
     size = require_channel(channel).num_hypotheses
-    tables = game_arrays.candidates(tables, size, channel.num_labels).reshape(
-        -1, size, channel.num_labels
-    )
-    apart = np.maximum(tables[:, :, None] - tables[:, None], 0.0).sum(axis=-1).max(axis=0)
-    unknown = np.triu(apart > validation.nonnegative("distance", distance), 1)
+    tables = game_arrays.candidates(tables, size, channel.num_labels)
+    tables = tables.reshape(-1, size, channel.num_labels)
     tolerance = validation.nonnegative("tolerance", tolerance)
+    distance = validation.nonnegative("distance", distance)
+
+    differences = tables[:, :, None] - tables[:, None]
+    total_variations = np.maximum(differences, 0.0).sum(axis=-1)
+    differ = total_variations.max(axis=0) > distance
+    blind = np.triu(differ, 1)
     if among is not None:
         if np.shape(among) != (size, size) or np.asarray(among).dtype != np.bool_:
             raise ValueError(f"among must be booleans of shape {(size, size)}, got {among!r}")
-        unknown &= among
+        blind &= among
     for table in tables:
-        if not unknown.any():
+        if not blind.any():
             break
-        unknown &= pair_information(channel, table, unknown) <= tolerance
-    return [(int(j), int(k)) for j, k in np.argwhere(unknown)]
+        blind &= pair_information(channel, table, blind) <= tolerance
+    return [(int(j), int(k)) for j, k in np.argwhere(blind)]

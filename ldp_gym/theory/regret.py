@@ -27,9 +27,42 @@ from __future__ import annotations
 
 import math
 
-from ldp_gym.channels.accounting import log_range, resolved_gamma
+from ldp_gym.channels.accounting import (
+    log_range,
+    offset,
+    resolved_gamma,
+    single_noise_scale,
+    vector_noise_scale,
+)
 from ldp_gym.core import validation
-from ldp_gym.theory.bounds import exp3_loss_regret, wma_loss_regret
+
+_LARGEST_SQUARABLE_EPSILON = 350.0
+"""Privacy level from which on ``(e^eps - 1)^2`` counts as infinite: near the largest float."""
+
+# -- The paper's learners ------------------------------------------------------------------------------
+
+
+def wma_loss_regret(
+    num_hypotheses: int, horizon: int, epsilon: float, delta: float, gamma: float | None = None
+) -> float:
+    """``sqrt(2T log K) / c``: regret of Algorithm 1 in log-likelihoods (Lemma 4), noise within c'."""
+    scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
+    return _loss_regret(num_hypotheses, horizon, scale, gamma)
+
+
+def exp3_loss_regret(
+    num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None
+) -> float:
+    """``sqrt(2TK log K) / c_pdp``: regret of Algorithm 2 in log-likelihoods (Lemma 7), noise within c'."""
+    scale = single_noise_scale(num_hypotheses, horizon, epsilon)
+    return math.sqrt(num_hypotheses) * _loss_regret(num_hypotheses, horizon, scale, gamma)
+
+
+def _loss_regret(num_hypotheses: int, horizon: int, scale: float, gamma: float | None) -> float:
+    """``sqrt(2T log K) / c`` for noise of the given scale: ``1 / c = log(KT) + 2 c'``."""
+    c_prime = offset(num_hypotheses, horizon, scale, gamma)
+    inverse_c = log_range(num_hypotheses, horizon) + 2.0 * c_prime
+    return inverse_c * math.sqrt(2.0 * horizon * math.log(num_hypotheses))
 
 
 def wma_regret_bound(
@@ -49,9 +82,15 @@ def exp3_regret_bound(
 
 
 def _above_opt(regret: float, num_hypotheses: int, horizon: int, gamma: float | None) -> float:
-    log_kt, stretch = log_range(num_hypotheses, horizon), horizon / (horizon - 1)
-    failure = math.exp(-resolved_gamma(gamma, horizon)) * horizon * log_kt
-    return stretch * (regret + log_kt) + horizon * math.log(stretch) + failure
+    """``T/(T-1) (R + log(KT)) + T log(T/(T-1)) + e^-gamma T log(KT)``, R the regret."""
+    log_kt = log_range(num_hypotheses, horizon)
+    stretch = horizon / (horizon - 1)
+    where_noise_is_small = stretch * (regret + log_kt) + horizon * math.log(stretch)
+    where_it_is_large = math.exp(-resolved_gamma(gamma, horizon)) * horizon * log_kt
+    return where_noise_is_small + where_it_is_large
+
+
+# -- Likelihood learners, in the log-loss of messages --------------------------------------------------
 
 
 def fixed_share_bound(num_hypotheses: int, horizon: int, switches: int, share: float) -> float:
@@ -63,7 +102,8 @@ def fixed_share_bound(num_hypotheses: int, horizon: int, switches: int, share: f
     """
     num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     switches = validation.whole("switches", switches, least=0)
-    stays = validation.whole("horizon (T)", horizon, least=switches + 1) - 1 - switches
+    rounds = validation.whole("horizon (T)", horizon, least=switches + 1)
+    stays = rounds - 1 - switches
     share = validation.fraction("share", share)
     log_stay = math.log1p(-share * (1.0 - 1.0 / num_hypotheses))
     return math.log(num_hypotheses) + switches * math.log(num_hypotheses / share) - stays * log_stay
@@ -84,5 +124,7 @@ def soft_bayes_bound(num_hypotheses: int, horizon: int, epsilon: float, rate: fl
     rounds = validation.whole("horizon (T)", horizon, least=1)
     rate = validation.positive("rate", rate, most=0.5)
     epsilon = validation.positive("epsilon", epsilon)
-    spread = math.expm1(epsilon) ** 2 if epsilon < 350.0 else math.inf  # beyond it, no float
+    spread = math.inf
+    if epsilon < _LARGEST_SQUARABLE_EPSILON:
+        spread = math.expm1(epsilon) ** 2
     return math.log(num_hypotheses) / rate + rate * rounds * spread

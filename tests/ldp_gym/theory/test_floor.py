@@ -1,4 +1,4 @@
-"""The proved floor: exact for two hypotheses, above the limit, and below everything that was played."""
+"""The proved floors: exact for two hypotheses, above the limit, and below every channel that was played."""
 
 import math
 
@@ -15,33 +15,58 @@ import ldp_gym
 from ldp_gym import theory
 from ldp_gym.theory import contraction, floor, pairwise
 
+# -- Disjoint supports ---------------------------------------------------------------------------------
+
+
+def risk_of_randomized_response(rounds, epsilon):
+    """Two disjoint hypotheses. After n right answers of t the odds are ``e^(eps (2 n - t))``."""
+    truthful = 1.0 / (1.0 + math.exp(-epsilon))
+    total = 0.0
+    for t in range(rounds):
+        num_right = np.arange(t + 1)
+        chances = binom.pmf(num_right, t, truthful)
+        total += chances @ np.log1p(np.exp(-epsilon * (2.0 * num_right - t)))
+    return total
+
 
 @pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 60), (1.0, 60), (3.0, 60), (1.0, 3)])
-def test_for_two_hypotheses_the_floor_is_the_risk_of_randomized_response(epsilon, rounds):
-    """After n right answers of t the odds are ``e^(eps (2 n - t))``: the expected KL by the binomial law."""
-    right, total = 1.0 / (1.0 + math.exp(-epsilon)), 0.0
-    for t in range(rounds):
-        n = np.arange(t + 1)
-        total += binom.pmf(n, t, right) @ np.log1p(np.exp(-epsilon * (2.0 * n - t)))
-    for adaptive in (True, False):
-        assert theory.risk_floor(2, rounds, epsilon, adaptive=adaptive) == pytest.approx(
-            total, rel=1e-9
-        )
-    p, q = np.array([0.3, 0.7, 0.0]), np.array([0.0, 0.0, 1.0])
-    assert theory.pair_floor(p, q, rounds, epsilon) == pytest.approx(total, rel=1e-8)
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_for_two_hypotheses_the_floor_is_the_risk_of_randomized_response(epsilon, rounds, adaptive):
+    exact = risk_of_randomized_response(rounds, epsilon)
+    assert theory.risk_floor(2, rounds, epsilon, adaptive=adaptive) == pytest.approx(exact)
 
 
-@pytest.mark.parametrize(
-    ("size", "epsilon", "multiple"),
-    [(size, epsilon, 1.0) for size in (3, 32) for epsilon in (0.3, 1.0, 3.0)]
-    + [(8, 0.5, 1.35), (8, 1.0, 1.48), (8, 2.0, 1.40), (8, 4.0, 1.18)],
-)
-def test_the_floor_is_above_the_limit_and_higher_without_adaptation(size, epsilon, multiple):
-    for horizon in (500, 2000):
-        adaptive, plain = (
-            theory.risk_floor(size, horizon, epsilon, adaptive=kind) for kind in (True, False)
-        )
-        assert multiple * theory.information_limit(size, horizon, epsilon) < adaptive <= plain
+@pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 60), (1.0, 60), (3.0, 60), (1.0, 3)])
+def test_the_floor_of_a_disjoint_pair_is_the_risk_of_randomized_response(epsilon, rounds):
+    p = np.array([0.3, 0.7, 0.0])
+    q = np.array([0.0, 0.0, 1.0])
+    exact = risk_of_randomized_response(rounds, epsilon)
+    assert theory.pair_floor(p, q, rounds, epsilon) == pytest.approx(exact, rel=1e-8)
+
+
+MULTIPLES_OF_THE_LIMIT = [
+    (3, 0.3, 1.0),
+    (3, 1.0, 1.0),
+    (3, 3.0, 1.0),
+    (32, 0.3, 1.0),
+    (32, 1.0, 1.0),
+    (32, 3.0, 1.0),
+    (8, 0.5, 1.35),
+    (8, 1.0, 1.48),
+    (8, 2.0, 1.40),
+    (8, 4.0, 1.18),
+]
+
+
+@pytest.mark.parametrize("horizon", [500, 2000])
+@pytest.mark.parametrize(("size", "epsilon", "multiple"), MULTIPLES_OF_THE_LIMIT)
+def test_the_floor_is_above_the_limit_and_higher_without_adaptation(
+    size, epsilon, multiple, horizon
+):
+    limit = theory.information_limit(size, horizon, epsilon)
+    adaptive = theory.risk_floor(size, horizon, epsilon, adaptive=True)
+    fixed = theory.risk_floor(size, horizon, epsilon, adaptive=False)
+    assert multiple * limit < adaptive <= fixed
 
 
 @pytest.mark.parametrize("channel", PURE)
@@ -57,147 +82,264 @@ def test_no_channel_plays_below_the_floor(channel):
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_no_adaptive_channel_of_all_is_below_the_floor(size, horizon, epsilon):
     optimum = least_risk(np.eye(size), epsilon, horizon, symmetric=True)
-    for found in (
-        theory.risk_floor(size, horizon, epsilon),  # shipped, rounded down and interpolated
-        disjoint_floors(size, epsilon, 6, horizon)[-1],  # nothing is dropped
-    ):
-        assert (1 - 1e-4) * optimum <= found <= optimum * (1 + 1e-9)
-    assert floor._entropy_floor(size, horizon, epsilon, adaptive=True) <= optimum * (1 + 1e-9)
+
+    # Rounded down and interpolated.
+    shipped = theory.risk_floor(size, horizon, epsilon)
+    assert (1 - 1e-4) * optimum <= shipped <= optimum * (1 + 1e-9)
+
+    # Deep enough that no hypothesis is dropped.
+    computed = disjoint_floors(size, epsilon, 6, horizon)[-1]
+    assert (1 - 1e-4) * optimum <= computed <= optimum * (1 + 1e-9)
+
+    by_entropy = floor._entropy_floor(size, horizon, epsilon, adaptive=True)
+    assert by_entropy <= optimum * (1 + 1e-9)
 
 
-def test_steps_of_the_floor_by_hand():
-    """The hull has the corners that a convex function below touches; sets of the best size separate most."""
-    found = floor._lower_hull(np.arange(4.0), np.array([3.0, 1.0, 2.0, 0.0]))
-    np.testing.assert_array_equal(found, [[0.0, 1.0, 3.0], [3.0, 1.0, 0.0]])
-    best = max((math.e + 1) * n * (5 - n) / (5 + (math.e - 1) * n) / 4 for n in range(1, 5))
-    assert floor._separation(5, 1.0) == pytest.approx(best)
+def test_the_lower_hull_has_the_corners_that_a_convex_function_below_touches():
+    x, y = floor._lower_hull(np.arange(4.0), np.array([3.0, 1.0, 2.0, 0.0]))
+    assert x.tolist() == [0.0, 1.0, 3.0]
+    assert y.tolist() == [3.0, 1.0, 0.0]
+
+
+def test_sets_of_the_best_size_separate_most_pairs():
+    by_size = [(math.e + 1) * n * (5 - n) / (5 + (math.e - 1) * n) / 4 for n in range(1, 5)]
+    assert floor._separation(5, 1.0) == pytest.approx(max(by_size))
+
+
+def test_every_message_separates_the_only_pair():
     assert floor._separation(2, 1.0) == pytest.approx(1.0, rel=1e-12)
 
 
 @pytest.mark.parametrize(("size", "epsilon", "depth"), [(3, 1.0, 12), (4, 2.0, 6), (5, 4.0, 4)])
 def test_shipped_floors_are_those_of_the_dynamic_program(size, epsilon, depth):
-    """A shallower program is a lower floor, and close; the shipped one grows with T, and ends."""
-    worked = disjoint_floors(size, epsilon, depth, 60)
-    for rounds in (2, 10, len(worked)):
+    """A shallower program is a lower floor, and close."""
+    computed = disjoint_floors(size, epsilon, depth, 60)
+    for rounds in (2, 10, len(computed)):
         shipped = floor._shipped_floor(size, rounds, epsilon)
-        assert 0.999 * shipped <= worked[rounds - 1] <= shipped * (1 + 1e-3)
-    assert floor._shipped_floor(size, 10**6, epsilon) == floor._shipped_floor(size, 10**7, epsilon)
+        assert 0.999 * shipped <= computed[rounds - 1] <= shipped * (1 + 1e-3)
 
 
-def test_between_shipped_eps_the_next_larger_one_counts_and_dropping_or_bad_prices_lower_a_floor(
-    monkeypatch,
-):
+def test_beyond_its_last_round_a_shipped_floor_stays():
+    assert floor._shipped_floor(3, 10**6, 1.0) == floor._shipped_floor(3, 10**7, 1.0)
+
+
+def test_between_shipped_levels_the_next_larger_one_counts():
     assert floor._shipped_floor(4, 300, 0.9) == floor._shipped_floor(4, 300, 1.0) > 0.0
-    assert floor._shipped_floor(4, 300, 4.1) == floor._shipped_floor(9, 300, 1.0) == 0.0
-    floors = [disjoint_floors(5, 1.0, depth, 40)[-1] for depth in (3, 5, 8)]
-    assert floors == sorted(floors)
+
+
+def test_above_the_largest_shipped_level_there_is_no_shipped_floor():
+    assert floor._shipped_floor(4, 300, 4.1) == 0.0
+
+
+def test_for_more_than_eight_hypotheses_there_is_no_shipped_floor():
+    assert floor._shipped_floor(9, 300, 1.0) == 0.0
+
+
+def test_to_drop_hypotheses_lowers_the_floor_of_the_dynamic_program():
+    by_depth = [disjoint_floors(5, 1.0, depth, 40)[-1] for depth in (3, 5, 8)]
+    assert by_depth == sorted(by_depth)
+
+
+def test_bad_prices_lower_the_floor_of_the_dynamic_program(monkeypatch):
+    with_good_prices = disjoint_floors(5, 1.0, 8, 40)[-1]
     monkeypatch.setattr(dynamic_program, "_PIVOTS", 1)
-    assert disjoint_floors(5, 1.0, 8, 40)[-1] < floors[-1]
+    assert disjoint_floors(5, 1.0, 8, 40)[-1] < with_good_prices
 
 
-@pytest.mark.parametrize(("seed", "epsilon"), [(0, 0.5), (0, 1.5), (1, 0.5), (1, 1.5)])
-def test_no_strategy_is_below_the_floor(seed, epsilon):
+# -- Pairs ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("epsilon", [0.5, 1.5])
+def test_no_strategy_is_below_the_floor_of_a_pair(seed, epsilon):
     p, q = np.random.default_rng(seed).dirichlet(np.ones(3), size=2)
     optimum = least_risk(np.stack([p, q]), epsilon, 4)
     assert 0.97 * optimum <= theory.pair_floor(p, q, 4, epsilon) <= optimum * (1 + 1e-9)
 
 
-def test_equal_distributions_cost_nothing_and_the_floor_grows_with_rounds():
-    p, q = np.array([0.5, 0.5]), np.array([0.45, 0.55])
+def test_equal_distributions_cost_nothing():
+    p = np.array([0.5, 0.5])
     assert theory.pair_floor(p, p, 100, 1.0) == 0.0
-    floors = [theory.pair_floor(p, q, rounds, 1.0) for rounds in (1, 10, 300)]
-    one = entropy((p + q) / 2.0) - (entropy(p) + entropy(q)) / 2.0
-    assert (1.0 - 1e-9) * one < floors[0] < one < floors[1] < floors[2]
+
+
+def test_the_floor_of_a_pair_is_one_divergence_in_the_first_round_and_grows():
+    p = np.array([0.5, 0.5])
+    q = np.array([0.45, 0.55])
+    divergence = entropy((p + q) / 2.0) - (entropy(p) + entropy(q)) / 2.0
+    first = theory.pair_floor(p, q, 1, 1.0)
+    assert (1.0 - 1e-9) * divergence < first < divergence
+    assert first < theory.pair_floor(p, q, 10, 1.0) < theory.pair_floor(p, q, 300, 1.0)
+
+
+def test_the_dominating_laws_sum_to_one():
+    for p, q in np.random.default_rng(0).dirichlet(np.full(16, 0.3), size=(50, 2)):
+        step, affinities = pairwise.dominating_law(p, q, 1.0)
+        half_log_ratios = step * (np.arange(len(affinities)) - len(affinities) // 2) / 2.0
+        assert affinities @ np.exp(half_log_ratios) == pytest.approx(1.0, rel=1e-9)
+        assert affinities @ np.exp(-half_log_ratios) == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 1.0])
+def test_nearly_equal_probabilities_and_a_tiny_eps_keep_their_digits(epsilon):
+    """Messages tell nearly nothing: T rounds cost T times the Jensen-Shannon divergence, here its series."""
+    p = np.array([0.9, 0.1])
+    q = np.array([0.9 - 1e-5, 0.1 + 1e-5])
+    apart = (p - q) / (p + q)
+    expected = 100 * (p + q) @ (apart**2 / 4 + apart**4 / 24)
+    assert theory.pair_floor(p, q, 100, epsilon) == pytest.approx(expected, rel=1e-8)
+
+
+def test_a_pair_has_the_same_labels():
+    with pytest.raises(ValueError, match=r"same labels, got \(2,\) and \(3,\)"):
+        theory.pair_floor([0.5, 0.5], [0.2, 0.3, 0.5], 5, 1.0)
 
 
 # -- Any class -----------------------------------------------------------------------------------------
 
 
-def test_no_strategy_is_below_the_floor_of_a_class():
-    """Exact dynamic programming over all eps-private channels, adaptive too; the parts come close to it."""
-    rng, shares = np.random.default_rng(0), {"information": [], "pairs": []}
-    for _ in range(150):
-        size, labels = rng.choice([2, 3], size=2)
-        horizon, epsilon = int(rng.integers(1, 5)), float(rng.choice([0.2, 0.5, 1.0, 2.0, 4.0]))
-        table = rng.dirichlet(np.full(labels, rng.choice([0.02, 0.3, 1.0, 5.0])), size=size)
-        optimum = least_risk(table, epsilon, horizon) + 1e-12
-        shares["information"].append(
-            contraction._information_floor(table[None], horizon, epsilon) / optimum
-        )
-        shares["pairs"].append(contraction._pair_floors(table, horizon, epsilon, 0.0) / optimum)
-        assert theory.class_floor(table, horizon, epsilon).risk <= optimum * (1 + 1e-6)
-    assert max(shares["information"]) <= 1 + 1e-6
-    assert max(shares["pairs"]) <= 1 + 1e-6
-    assert np.median(shares["information"]) > 0.9
-    assert np.median(shares["pairs"]) > 0.6
+class Optimum:
+    """A random small game and its least risk, by dynamic programming over all eps-private channels."""
+
+    def __init__(self, rng):
+        size, num_labels = rng.choice([2, 3], size=2)
+        self.horizon = int(rng.integers(1, 5))
+        self.epsilon = float(rng.choice([0.2, 0.5, 1.0, 2.0, 4.0]))
+        concentration = rng.choice([0.02, 0.3, 1.0, 5.0])
+        self.table = rng.dirichlet(np.full(num_labels, concentration), size=size)
+        self.risk = least_risk(self.table, self.epsilon, self.horizon) + 1e-12
 
 
-def test_the_floor_of_named_classes():
-    for hypotheses, horizon, risk, method in (
-        (ldp_gym.HYPOTHESES["dirichlet"](8, 16), 1000, 9.894, "information"),
-        (HARD.tolist(), 1000, 6.8475, "pairs"),  # the best of all 105 matchings
-        ("disjoint", 1000, 27.897, "disjoint supports"),
-        ("softmax-linear", 1000, 10.090, "information"),
-    ):
-        found = theory.class_floor(hypotheses, horizon, 1.0)
-        assert found == (pytest.approx(risk, rel=1e-3), method, hypotheses != "softmax-linear")
-    assert contraction._information_floor(np.eye(8)[None], 1000, 1.0) == pytest.approx(
-        19.647, rel=1e-3
-    )
-    one_round = theory.class_floor(
-        [[0.9, 0.1], [0.5, 0.5]], 1, 1.0
-    )  # JS, of which no pair is left out
+@pytest.fixture(scope="module")
+def optima():
+    rng = np.random.default_rng(0)
+    return [Optimum(rng) for _ in range(150)]
+
+
+def test_no_strategy_is_below_the_floor_of_a_class(optima):
+    for game in optima:
+        proved = theory.class_floor(game.table, game.horizon, game.epsilon)
+        assert proved.risk <= game.risk * (1 + 1e-6)
+
+
+def test_the_floor_by_information_is_below_the_optimum_and_close_to_it(optima):
+    shares = [
+        contraction._information_floor(game.table[None], game.horizon, game.epsilon) / game.risk
+        for game in optima
+    ]
+    assert max(shares) <= 1 + 1e-6
+    assert np.median(shares) > 0.9
+
+
+def test_the_floor_by_pairs_is_below_the_optimum_and_close_to_it(optima):
+    shares = [
+        contraction._pair_floors(game.table, game.horizon, game.epsilon, 0.0) / game.risk
+        for game in optima
+    ]
+    assert max(shares) <= 1 + 1e-6
+    assert np.median(shares) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "risk", "method"),
+    [
+        (ldp_gym.HYPOTHESES["dirichlet"](8, 16), 9.894, "information"),
+        (HARD.tolist(), 6.8475, "pairs"),  # the best of all 105 matchings
+        ("disjoint", 27.897, "disjoint supports"),
+    ],
+)
+def test_the_floor_of_a_class_without_contexts_is_proved(hypotheses, risk, method):
+    proved = theory.class_floor(hypotheses, 1000, 1.0)
+    assert proved.risk == pytest.approx(risk, rel=1e-3)
+    assert proved.method == method
+    assert proved.certified
+
+
+def test_the_floor_with_contexts_that_are_drawn_is_an_estimate():
+    estimate = theory.class_floor("softmax-linear", 1000, 1.0)
+    assert estimate.risk == pytest.approx(10.090, rel=1e-3)
+    assert estimate.method == "information"
+    assert not estimate.certified
+
+
+def test_the_floor_by_information_on_disjoint_supports():
+    by_information = contraction._information_floor(np.eye(8)[None], 1000, 1.0)
+    assert by_information == pytest.approx(19.647, rel=1e-3)
+
+
+def test_one_round_on_two_hypotheses_costs_their_divergence():
+    one_round = theory.class_floor([[0.9, 0.1], [0.5, 0.5]], 1, 1.0)
     divergence = entropy([0.7, 0.3]) - (entropy([0.9, 0.1]) + entropy([0.5, 0.5])) / 2.0
-    assert one_round == (pytest.approx(divergence, rel=1e-9), "pairs", True)
-    odd = contraction._pair_floors(np.eye(3), 500, 1.0, 0.0)
-    assert odd == pytest.approx(2 / 3 * theory.pair_floor(*np.eye(3)[:2], 500, 1.0), rel=1e-9)
+    assert one_round.risk == pytest.approx(divergence, rel=1e-9)
 
 
-def test_the_bounds_of_gibbs_and_the_recursion_step_by_step():
-    """B against the best of many p, for two contexts; then the recursion with the best lam in every round."""
-    rng, epsilon = np.random.default_rng(1), 1.0
-    tables = rng.dirichlet(np.full(3, 0.5), size=(2, 4))
-    contraction_factor = math.tanh(epsilon / 2) ** 2
-    multipliers, log_bounds = contraction._gibbs_bounds(tables, 1 / contraction_factor)
-    assert 4.0 < multipliers.max() <= 1 / contraction_factor
-    assert np.diff(log_bounds).min() > 0.0, (
-        "B rises with lam, and so do its bounds below and from 1 on"
-    )
-    p = rng.dirichlet(np.ones(3), size=(200_000, 2))
-    p[:16, 0], p[:16, 1] = np.repeat(tables[0], 4, axis=0), np.tile(tables[1], (4, 1))
-    divergences = sum(rel_entr(tables[x], p[:, x, None]).sum(axis=-1) / 2 for x in (0, 1))
-    for multiplier, bound in zip(multipliers, np.exp(log_bounds), strict=True):
-        best = np.exp(-divergences / multiplier).sum(axis=1).max()
-        assert best <= bound * (1 + 1e-9)
-        if multiplier >= 1.0:
-            assert bound <= best * 1.001
-    unknown, total = math.log(4), 0.0
+def test_of_three_hypotheses_one_stays_alone():
+    of_pair = theory.pair_floor(*np.eye(3)[:2], 500, 1.0)
+    of_class = contraction._pair_floors(np.eye(3), 500, 1.0, 0.0)
+    assert of_class == pytest.approx(2 / 3 * of_pair, rel=1e-9)
+
+
+def test_without_a_signal_every_round_costs_log_k():
+    by_information = contraction._information_floor(np.eye(4)[None], 50, 1e-9)
+    assert by_information == pytest.approx(50 * math.log(4))
+
+
+# -- The steps of the floor by information, for a class with two contexts ------------------------------
+
+TABLES = np.random.default_rng(1).dirichlet(np.full(3, 0.5), size=(2, 4))
+CONTRACTION = math.tanh(0.5) ** 2  # eps = 1
+
+
+def largest_sums(multipliers):
+    """The largest ``sum_k exp(-KL(f_k, p) / lam)`` over 200,000 functions p of the context."""
+    p = np.random.default_rng(2).dirichlet(np.ones(3), size=(200_000, 2))
+    p[:16, 0] = np.repeat(TABLES[0], 4, axis=0)
+    p[:16, 1] = np.tile(TABLES[1], (4, 1))
+    at_first = rel_entr(TABLES[0], p[:, 0, None]).sum(axis=-1)
+    at_second = rel_entr(TABLES[1], p[:, 1, None]).sum(axis=-1)
+    divergences = (at_first + at_second) / 2
+    return [np.exp(-divergences / lam).sum(axis=1).max() for lam in multipliers]
+
+
+def test_the_multipliers_end_where_information_has_its_price():
+    multipliers, _ = contraction._gibbs_bounds(TABLES, 1 / CONTRACTION)
+    assert 4.0 < multipliers.max() <= 1 / CONTRACTION
+
+
+def test_the_bounds_of_gibbs_rise_with_the_multiplier():
+    _, log_bounds = contraction._gibbs_bounds(TABLES, 1 / CONTRACTION)
+    assert np.diff(log_bounds).min() > 0.0
+
+
+def test_the_bounds_of_gibbs_are_above_the_best_of_many_predictions():
+    multipliers, log_bounds = contraction._gibbs_bounds(TABLES, 1 / CONTRACTION)
+    best = np.array(largest_sums(multipliers))
+    bounds = np.exp(log_bounds)
+    assert (best <= bounds * (1 + 1e-9)).all()
+
+    sharp = multipliers >= 1.0
+    assert (bounds[sharp] <= best[sharp] * 1.001).all()
+
+
+def test_the_floor_by_information_is_that_of_the_recursion_round_by_round():
+    """The best multiplier in every round; the package chooses it anew only now and then."""
+    multipliers, log_bounds = contraction._gibbs_bounds(TABLES, 1 / CONTRACTION)
+    unknown = math.log(4)
+    total = 0.0
     for _ in range(300):
         cost = max(0.0, (multipliers * (unknown - log_bounds)).max())
         total += cost
-        unknown -= min(theory.capacity(epsilon), contraction_factor * cost)
-    found = contraction._information_floor(tables, 300, epsilon)
-    assert 0.99 * total <= found <= total
-    played = ldp_gym.hypotheses.Callables(
-        [lambda x, k=k: tables[int(x[0]), k] for k in range(4)], 1
-    )
-    expected = pytest.approx(found, rel=1e-9), "information", True
-    assert theory.class_floor(played, 300, epsilon, contexts=[[0.0], [1.0]]) == expected
-    assert theory.class_floor(tables[0], 10**9, epsilon).risk <= math.log(4) / contraction_factor
+        unknown -= min(theory.capacity(1.0), CONTRACTION * cost)
+    assert 0.99 * total <= contraction._information_floor(TABLES, 300, 1.0) <= total
 
 
-def test_tiny_and_nearly_equal_probabilities_and_a_tiny_eps_keep_their_digits():
-    """The dominating pair of laws sums to one; where messages tell nothing, T rounds cost T times the JS."""
-    for p, q in np.random.default_rng(0).dirichlet(np.full(16, 0.3), size=(50, 2)):
-        step, law = pairwise.dominating_law(p, q, 1.0)
-        places = step * (np.arange(len(law)) - len(law) // 2) / 2.0
-        assert law @ np.exp(places) == pytest.approx(1.0, rel=1e-9)
-        assert law @ np.exp(-places) == pytest.approx(1.0, rel=1e-9)
-    p, q = np.array([0.9, 0.1]), np.array([0.9 - 1e-5, 0.1 + 1e-5])
-    apart = (p - q) / (p + q)
-    for epsilon in (1e-9, 1e-4, 1.0):
-        expected = pytest.approx(100 * (p + q) @ (apart**2 / 4 + apart**4 / 24), rel=1e-8)
-        assert theory.pair_floor(p, q, 100, epsilon) == expected
-    assert contraction._information_floor(np.eye(4)[None], 50, 1e-9) == pytest.approx(
-        50 * math.log(4)
-    )
+def test_the_floor_with_listed_contexts_is_proved():
+    members = [lambda x, k=k: TABLES[int(x[0]), k] for k in range(4)]
+    hypotheses = ldp_gym.hypotheses.Callables(members, 1)
+    proved = theory.class_floor(hypotheses, 300, 1.0, contexts=[[0.0], [1.0]])
+    by_information = contraction._information_floor(TABLES, 300, 1.0)
+    assert proved.risk == pytest.approx(by_information, rel=1e-9)
+    assert proved.certified
+
+
+def test_the_floor_tends_to_the_price_of_all_information():
+    assert theory.class_floor(TABLES[0], 10**9, 1.0).risk <= math.log(4) / CONTRACTION
