@@ -1,8 +1,8 @@
-"""The public class ``F = {f_1, ..., f_K}`` of distribution-valued functions ``f_j : R^d -> D([M])``.
+"""The public class ``F = {f_1, ..., f_K}`` of functions from contexts to distributions.
 
-A :class:`HypothesisClass` maps contexts ``(..., d)`` to *candidates* ``(..., K, M)``, the distributions
-``f_1(x), ..., f_K(x)``. A class that ignores its context (``constant``) returns its ``(K, M)`` table with
-no leading axes, and everything downstream broadcasts.
+A :class:`HypothesisClass` maps contexts ``(..., d)`` to *candidates* ``(..., K, M)``, the
+distributions ``f_1(x), ..., f_K(x)``. A class that ignores its context (``constant``) returns its
+``(K, M)`` table with no leading axes, and everything downstream broadcasts.
 """
 
 from ldp_gym.hypotheses.base import (

@@ -1,4 +1,4 @@
-"""The contract of a hypothesis class, and the classes made from tables, callables and fitted classifiers."""
+"""The contract of a hypothesis class, and classes made from tables, callables and classifiers."""
 
 from __future__ import annotations
 
@@ -41,23 +41,29 @@ class HypothesisClass(ABC):
 
     @abstractmethod
     def __call__(self, contexts: FloatArray) -> FloatArray:
-        """Candidates ``(..., K, M)`` at contexts ``(..., d)``; ``(K, M)`` if the class is constant."""
+        """Return candidates ``(..., K, M)`` at contexts ``(..., d)``; ``(K, M)`` if constant."""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(K={self.num_hypotheses}, M={self.num_labels}, d={self.context_dim})"
+        sizes = f"K={self.num_hypotheses}, M={self.num_labels}, d={self.context_dim}"
+        return f"{type(self).__name__}({sizes})"
 
 
 def check_size(num_hypotheses: object, num_labels: object) -> tuple[int, int]:
-    """K and M as ints, small enough for a table in memory."""
+    """Check that K and M are whole numbers, and that a table of them fits into memory."""
     hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     labels = validation.whole("num_labels (M)", num_labels, least=2)
-    (each, _), (count, name) = sorted([(hypotheses, "num_hypotheses"), (labels, "num_labels")])
-    validation.fits_memory(name, count, each, "the candidates")
+    # An error names the larger of the two, which is the one to reduce.
+    if hypotheses > labels:
+        validation.fits_memory("num_hypotheses", hypotheses, labels, "the candidates")
+    else:
+        validation.fits_memory("num_labels", labels, hypotheses, "the candidates")
     return hypotheses, labels
 
 
 class Table(HypothesisClass):
-    """K fixed distributions: the constant functions of the lower bound and of hypothesis selection.
+    """K fixed distributions, whatever the context.
+
+    The lower bound and hypothesis selection are about such classes.
 
     Example:
         >>> coins = Table([[0.5, 0.5], [0.9, 0.1]])
@@ -81,11 +87,12 @@ class Table(HypothesisClass):
 
 
 class Callables(HypothesisClass):
-    """K functions given as Python callables.
+    """K hypotheses given as Python callables.
 
     Args:
         functions: each maps one context ``(d,)`` to a distribution ``(M,)``. One that maps a batch
-            ``(..., d)`` to ``(..., M)`` in the same way is called on whole batches, which is faster.
+            ``(..., d)`` to ``(..., M)`` in the same way is called on whole batches, which is
+            faster.
         context_dim: d.
 
     Example:
@@ -94,7 +101,8 @@ class Callables(HypothesisClass):
         >>> def tilted(x):
         ...     up = 1 / (1 + np.exp(-x[0]))
         ...     return [up, 1 - up]
-        >>> Callables([fair, tilted], context_dim=1)(np.array([[0.0], [np.log(3)]])).round(3).tolist()
+        >>> hypotheses = Callables([fair, tilted], context_dim=1)
+        >>> hypotheses(np.array([[0.0], [np.log(3)]])).round(3).tolist()
         [[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.75, 0.25]]]
     """
 
@@ -103,65 +111,84 @@ class Callables(HypothesisClass):
         functions = validation.list_of("functions", functions, "functions")
         if len(functions) < 2 or not all(map(callable, functions)):
             raise TypeError(
-                f"functions must be two or more callables, from contexts to distributions, got {functions!r}"
+                f"functions must be two or more callables, from contexts to distributions, got "
+                f"{functions!r}"
             )
-        first = np.shape(functions[0](_probe(dim)[0]))
-        if len(first) != 1:
+        shape = np.shape(functions[0](_trial_contexts(dim)[0]))
+        if len(shape) != 1:
             raise ValueError(
-                f"hypotheses given as functions map a context ({dim},) to a distribution over the labels, "
-                f"(M,); hypothesis 0 gives shape {first}"
+                f"hypotheses given as functions map a context ({dim},) to a distribution over the "
+                f"labels, (M,); hypothesis 0 gives shape {shape}"
             )
-        super().__init__(len(functions), first[0], dim)
+        num_labels = shape[0]
+        super().__init__(len(functions), num_labels, dim)
         self.functions = [
-            batched_function(f, dim, first[0], f"hypothesis {j}") for j, f in enumerate(functions)
+            batched_function(function, dim, num_labels, f"hypothesis {j}")
+            for j, function in enumerate(functions)
         ]
-        self(_probe(dim))
+        self(_trial_contexts(dim))  # an error now rather than in a game
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
-        return game_arrays.distributions(np.stack([f(contexts) for f in self.functions], axis=-2))
+        candidates = [function(contexts) for function in self.functions]
+        return game_arrays.distributions(np.stack(candidates, axis=-2))
 
 
 def batched_function(
     function: Callable[[FloatArray], Any], context_dim: int, num_labels: int, name: str
 ) -> Callable[[FloatArray], Any]:
-    """``function`` if it already maps batches row by row, else one that calls it on every row.
+    """Return a function of contexts ``(..., d)`` for a function of one context ``(d,)``.
 
-    It maps one context ``(d,)`` to a distribution ``(M,)``; an error calls it ``name``.
+    A function that maps batches of contexts correctly is returned unchanged, any other is called on
+    one context at a time.
+
+    Args:
+        function: maps one context ``(d,)`` to a distribution ``(M,)``.
+        context_dim: d.
+        num_labels: M.
+        name: name of the function in errors.
     """
-    probe = _probe(context_dim)
-    rows = np.stack([validation.numbers(f"what {name} returns", function(x)) for x in probe])
-    if rows.shape != (len(probe), num_labels):
+    contexts = _trial_contexts(context_dim)
+    rows = np.stack([validation.numbers(f"what {name} returns", function(x)) for x in contexts])
+    if rows.shape != (len(contexts), num_labels):
         raise ValueError(
-            f"{name} must map a context ({context_dim},) to a distribution over the labels, ({num_labels},); "
-            f"got shape {rows.shape[1:]}"
+            f"{name} must map a context ({context_dim},) to a distribution over the labels, "
+            f"({num_labels},); got shape {rows.shape[1:]}"
         )
-    for batch, expected in (
-        (probe, rows),
-        (probe[None], rows[None]),
-        (probe[:1, None], rows[:1, None]),
-    ):
-        try:
-            at_once = validation.numbers(name, function(batch))
-        except Exception:  # whatever a function of one context does with several
-            return partial(_call_on_each, function)
-        if at_once.shape != expected.shape or not np.allclose(at_once, expected):
-            return partial(_call_on_each, function)
-    return function
+    maps_batches = (
+        _agrees(function, contexts, rows)
+        and _agrees(function, contexts[None], rows[None])
+        and _agrees(function, contexts[:1, None], rows[:1, None])
+    )
+    return function if maps_batches else partial(_call_one_by_one, function)
 
 
-def _call_on_each(function: Callable[[FloatArray], Any], contexts: FloatArray) -> FloatArray:
-    each = contexts.reshape(-1, contexts.shape[-1])
-    rows = [validation.numbers("what a hypothesis returns", function(x)) for x in each]
+def _agrees(
+    function: Callable[[FloatArray], Any], contexts: FloatArray, expected: FloatArray
+) -> bool:
+    """Tell if a function maps a batch of contexts to the expected distributions."""
+    try:
+        distributions = validation.numbers("what a function returns", function(contexts))
+    except Exception:  # a function of one context may fail on several in any way
+        return False
+    return distributions.shape == expected.shape and np.allclose(distributions, expected)
+
+
+def _call_one_by_one(function: Callable[[FloatArray], Any], contexts: FloatArray) -> FloatArray:
+    """Call a function of one context ``(d,)`` on contexts ``(..., d)``, and stack the results."""
+    one_by_one = contexts.reshape(-1, contexts.shape[-1])
+    rows = [validation.numbers("what a hypothesis returns", function(x)) for x in one_by_one]
     return np.stack(rows).reshape(*contexts.shape[:-1], -1)
 
 
-def _probe(context_dim: int) -> FloatArray:
-    """Three contexts to try a function on."""
+def _trial_contexts(context_dim: int) -> FloatArray:
+    """Return three contexts ``(3, d)`` to try a function on."""
     return np.random.default_rng(0).standard_normal((3, context_dim))
 
 
 class Classifiers(HypothesisClass):
-    """K fitted classifiers. They have no default nature: contexts must be like those they were fitted on.
+    """K hypotheses given as fitted classifiers.
+
+    They have no default nature: contexts must be like those that the classifiers were fitted on.
 
     Args:
         models: fitted models with ``predict_proba``, all over the same classes.
@@ -174,42 +201,55 @@ class Classifiers(HypothesisClass):
         models = validation.list_of("models", models, "fitted classifiers")
         if len(models) < 2 or not all(hasattr(model, "predict_proba") for model in models):
             raise TypeError(
-                f"models must be two or more fitted classifiers with predict_proba, got {describe(models)}"
+                f"models must be two or more fitted classifiers with predict_proba, got "
+                f"{describe(models)}"
             )
-        if context_dim is not None:
-            context_dim = validation.whole("context_dim (d)", context_dim, least=1)
-        takes = [getattr(model, "n_features_in_", None) for model in models]
-        dim = context_dim or next((features for features in takes if features is not None), None)
-        if dim is None:
-            raise ValueError(
-                f"context_dim is needed: {describe(models[0])} does not say how many features it takes; is "
-                f"it fitted?"
-            )
-        for j, features in enumerate(takes):
-            if features not in (None, dim):
-                raise ValueError(f"hypothesis {j} takes {features} features, not context_dim={dim}")
-        classes: list[Any] = [getattr(model, "classes_", None) for model in models]
-        for j, labels in enumerate(classes):
-            if not np.array_equal(labels, classes[0]):
-                raise ValueError(
-                    f"the models must be fitted on the same classes: hypothesis {j} has {labels}, "
-                    f"hypothesis 0 has {classes[0]}"
-                )
+        dim = _common_features(models, context_dim)
         self.models = models
-        self.classes = None if classes[0] is None else np.asarray(classes[0])
-        super().__init__(
-            len(models), probabilities_of(models[0], np.zeros((1, dim))).shape[-1], dim
-        )
+        self.classes = _common_classes(models)
+        num_labels = probabilities_of(models[0], np.zeros((1, dim))).shape[-1]
+        super().__init__(len(models), num_labels, dim)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         candidates = [probabilities_of(model, contexts) for model in self.models]
         return game_arrays.distributions(np.stack(candidates, axis=-2))
 
 
+def _common_features(models: list[Any], context_dim: int | None) -> int:
+    """Return the number of features that all models take, which is ``context_dim`` if given."""
+    if context_dim is not None:
+        context_dim = validation.whole("context_dim (d)", context_dim, least=1)
+    numbers_of_features = [getattr(model, "n_features_in_", None) for model in models]
+    known = [features for features in numbers_of_features if features is not None]
+    if context_dim is None and not known:
+        raise ValueError(
+            f"context_dim is needed: {describe(models[0])} does not say how many features it "
+            f"takes; is it fitted?"
+        )
+    dim = known[0] if context_dim is None else context_dim
+    for j, features in enumerate(numbers_of_features):
+        if features not in (None, dim):
+            raise ValueError(f"hypothesis {j} takes {features} features, not context_dim={dim}")
+    return dim
+
+
+def _common_classes(models: list[Any]) -> npt.NDArray[Any] | None:
+    """Return the names of the labels ``(M,)`` that all models were fitted on; None if unknown."""
+    classes: list[Any] = [getattr(model, "classes_", None) for model in models]
+    for j, names in enumerate(classes):
+        if not np.array_equal(names, classes[0]):
+            raise ValueError(
+                f"the models must be fitted on the same classes: hypothesis {j} has {names}, "
+                f"hypothesis 0 has {classes[0]}"
+            )
+    return None if classes[0] is None else np.asarray(classes[0])
+
+
 def probabilities_of(model: Any, contexts: FloatArray) -> FloatArray:
-    """``predict_proba`` at ``(..., d)``, without the warning about a data frame's column names."""
+    """Return a classifier's probabilities ``(..., M)`` at contexts ``(..., d)``."""
     rows = contexts.reshape(-1, contexts.shape[-1])
     with warnings.catch_warnings():
+        # A model fitted on a data frame asks for its column names, which contexts do not have.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         probabilities = validation.numbers("what predict_proba returns", model.predict_proba(rows))
     return probabilities.reshape(*contexts.shape[:-1], *probabilities.shape[1:])
@@ -220,51 +260,61 @@ def as_hypotheses(
 ) -> HypothesisClass:
     """Make a hypothesis class from the rule ``hypotheses``.
 
-    ``"module:object"`` stands for a name, a table, callables, classifiers, a class, or a function that makes
-    one. A parameter of the game that is None is left to the class.
+    Args:
+        source: a name, a table, callables, classifiers or a class; or ``"module:object"``, the
+            address of any of these or of a function that makes one.
+        game_parameters: ``num_hypotheses``, ``num_labels``, ``context_dim`` and ``class_seed``; one
+            that is None is left to the class.
+        options: further options of a named class.
     """
     if isinstance(source, str) and not HYPOTHESES.makes(source):
-        source = HYPOTHESES[source]  # "module:object": a table, models or a finished class
-    known = {key: value for key, value in game_parameters.items() if value is not None}
+        source = HYPOTHESES[source]  # the address of a table, of models or of a finished class
     if options and not isinstance(source, str):
         raise TypeError(
-            f"hypotheses_kwargs {sorted(options)} go with a named class, not with {describe(source)}"
+            f"hypotheses_kwargs {sorted(options)} go with a named class, not with "
+            f"{describe(source)}"
         )
-    if isinstance(source, HypothesisClass):
+    if isinstance(source, str):
+        made: object = HYPOTHESES.build(source, game_parameters, options or {})
+    else:
         made = source
-    elif isinstance(source, str):
-        found: object = HYPOTHESES.build(source, game_parameters, options or {})
-        made = (
-            found if isinstance(found, HypothesisClass) else as_hypotheses(found, game_parameters)
-        )
-    elif (
-        isinstance(source, Sequence) and source and all(hasattr(f, "predict_proba") for f in source)
-    ):
-        made = Classifiers(source, known.get("context_dim"))
-    elif isinstance(source, Sequence) and source and all(callable(f) for f in source):
-        if "context_dim" not in known:
-            raise ValueError("a list of callables needs context_dim, the length of their contexts")
-        made = Callables(source, known["context_dim"])
-    elif isinstance(source, Sequence) and any(hasattr(f, "predict") for f in source):
-        raise TypeError(
-            f"classifiers need predict_proba, which some do not have: {describe(source)}"
-        )
-    elif (
-        source is None
-        or np.isscalar(source)
-        or callable(source)
-        or hasattr(source, "predict_proba")
-    ):
+    if not isinstance(made, HypothesisClass):
+        made = _class_of(made, game_parameters.get("context_dim"))
+    _check_parameters(made, game_parameters)
+    return made
+
+
+def _class_of(source: object, context_dim: int | None) -> HypothesisClass:
+    """Make a hypothesis class from a table, callables or classifiers."""
+    if isinstance(source, Sequence) and source and not isinstance(source, str):
+        if all(hasattr(item, "predict_proba") for item in source):
+            return Classifiers(source, context_dim)
+        if all(callable(item) for item in source):
+            if context_dim is None:
+                raise ValueError(
+                    "a list of callables needs context_dim, the length of their contexts"
+                )
+            return Callables(source, context_dim)
+        if any(hasattr(item, "predict") for item in source):
+            raise TypeError(
+                f"classifiers need predict_proba, which some do not have: {describe(source)}"
+            )
+    is_one_thing = source is None or np.isscalar(source)
+    if is_one_thing or callable(source) or hasattr(source, "predict_proba"):
         raise TypeError(
             f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "
             f"classifiers, or a HypothesisClass; got {describe(source)}"
         )
-    else:
-        made = Table(source, known.get("context_dim", 1))  # type: ignore[arg-type]
+    table: Any = source
+    return Table(table, 1 if context_dim is None else context_dim)
+
+
+def _check_parameters(made: HypothesisClass, game_parameters: Mapping[str, Any]) -> None:
+    """Refuse a class whose K, M or d is not that of the game's parameters."""
     for name in ("num_hypotheses", "num_labels", "context_dim"):
-        if name in known and known[name] != getattr(made, name):
+        wanted = game_parameters.get(name)
+        actual = getattr(made, name)
+        if wanted not in (None, actual):
             raise ValueError(
-                f"{name}={known[name]} contradicts the hypotheses, which have {name}={getattr(made, name)}: "
-                f"{made!r}"
+                f"{name}={wanted} contradicts the hypotheses, which have {name}={actual}: {made!r}"
             )
-    return made

@@ -1,4 +1,4 @@
-"""Named families of hypotheses: random ones, disjoint supports, refinements, and the lower bound's class."""
+"""Named classes: random ones, disjoint supports, refinements, and those of the lower bounds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.hypotheses.base import HypothesisClass, Table, as_hypotheses, check_size
 
 _FEW_LABELS = 64
-"""Number of labels up to which candidates have one layout in memory in two rounds or more."""
+"""Number of labels up to which the rounds are neighbours in memory, if there are several."""
 
 _SAFE_EXPONENT = 600.0
-"""Size of exponents up to which sums of exponentials neither overflow nor vanish."""
+"""Absolute value of exponents up to which sums of exponentials neither overflow nor vanish."""
 
 
 class SoftmaxLinear(HypothesisClass):
@@ -40,49 +40,66 @@ class SoftmaxLinear(HypothesisClass):
         scale: float = 1.0,
     ) -> None:
         super().__init__(num_hypotheses, num_labels, context_dim)
-        shape = (self.num_hypotheses, self.num_labels, self.context_dim)
-        validation.fits_memory("context_dim", shape[2], shape[0] * shape[1], "the weights")
+        num_weights = self.num_hypotheses * self.num_labels
+        validation.fits_memory("context_dim", self.context_dim, num_weights, "the weights")
         scale = validation.positive("scale", scale, most=1e100)
+
         rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
+        shape = (self.num_hypotheses, self.num_labels, self.context_dim)
         self.weights = scale * rng.standard_normal(shape)
         self.weights.flags.writeable = False
-        self._safe_coordinate = _SAFE_EXPONENT / max(
-            1e-300, np.abs(self.weights).sum(axis=-1).max()
-        )
         self._by_coordinate = np.ascontiguousarray(np.moveaxis(self.weights, -1, 0))  # (d, K, M)
 
+        # Contexts with larger coordinates may have unsafe exponents.
+        largest_sum = np.abs(self.weights).sum(axis=-1).max()
+        self._safe_coordinate = _SAFE_EXPONENT / max(1e-300, largest_sum)
+
     def __call__(self, contexts: FloatArray) -> FloatArray:
-        # einsum, not a BLAS product: its sums do not depend on the batch's shape, so neither do labels.
         rows = np.asarray(contexts, dtype=np.float64).reshape(-1, self.context_dim)
-        many = self.num_labels > _FEW_LABELS
-        if len(rows) == 1 or (
-            many and 5 * len(rows) < self.num_labels
-        ):  # labels are neighbours in memory
-            candidates = np.empty((len(rows), self.num_hypotheses, self.num_labels))
-            for row, table in zip(rows, candidates, strict=True):
-                np.einsum("d,dkm->km", row, self._by_coordinate, out=table)
-        else:  # rounds are
-            candidates = np.empty((*self.weights.shape[:2], len(rows))).transpose(2, 0, 1)
-            np.einsum("dr,kmd->rkm", np.ascontiguousarray(rows.T), self.weights, out=candidates)
-        sizes = np.abs(rows)
-        if not sizes.max(initial=0.0) <= self._safe_coordinate:  # or NaN
-            large = ~(sizes <= self._safe_coordinate).all(axis=-1)
+        candidates = self._exponents(rows)
+
+        coordinates = np.abs(rows)
+        if not coordinates.max(initial=0.0) <= self._safe_coordinate:  # or NaN
+            large = ~(coordinates <= self._safe_coordinate).all(axis=-1)
             candidates[large] -= candidates[large].max(axis=-1, keepdims=True)
+
         np.exp(candidates, out=candidates)
-        if many:  # by halves, sums do not depend on the layout
-            total = sums_in_order(candidates)
-        elif (
-            len(rows) == 1
-        ):  # in the order in which a reduction adds up the labels of several rounds
-            total = np.add.accumulate(candidates, axis=-1)[..., -1:]
-        else:
-            total = np.add.reduce(candidates, axis=-1, keepdims=True)
-        candidates *= 1.0 / total  # products are faster than quotients
+        candidates *= 1.0 / self._totals(candidates)  # products are faster than quotients
         return candidates.reshape(*contexts.shape[:-1], *candidates.shape[1:])
+
+    def _exponents(self, rows: FloatArray) -> FloatArray:
+        """Return ``W_j x`` of contexts ``(n, d)``, ``(n, K, M)``, in the layout that is fastest.
+
+        By einsum, not by a BLAS product: its sums do not depend on the number of rows, so that the
+        labels do not either.
+        """
+        few_rows = 5 * len(rows) < self.num_labels
+        if len(rows) == 1 or (few_rows and self.num_labels > _FEW_LABELS):
+            # The labels are neighbours in memory.
+            exponents = np.empty((len(rows), self.num_hypotheses, self.num_labels))
+            for row, table in zip(rows, exponents, strict=True):
+                np.einsum("d,dkm->km", row, self._by_coordinate, out=table)
+        else:
+            # The rows are neighbours in memory.
+            exponents = np.empty((*self.weights.shape[:2], len(rows))).transpose(2, 0, 1)
+            np.einsum("dr,kmd->rkm", np.ascontiguousarray(rows.T), self.weights, out=exponents)
+        return exponents
+
+    def _totals(self, masses: FloatArray) -> FloatArray:
+        """Return the sums ``(n, K, 1)`` over the labels of masses ``(n, K, M)``.
+
+        They are added up in an order that does not depend on the layout, to the same last bit.
+        """
+        if self.num_labels > _FEW_LABELS:
+            return sums_in_order(masses)
+        if len(masses) == 1:
+            # The order in which a reduction adds up labels that are no neighbours in memory.
+            return np.add.accumulate(masses, axis=-1)[..., -1:]
+        return np.add.reduce(masses, axis=-1, keepdims=True)
 
 
 class Dirichlet(Table):
-    """A random table, its rows drawn independently from the symmetric Dirichlet distribution.
+    """A random table, whose rows are drawn from the symmetric Dirichlet distribution.
 
     Args:
         num_hypotheses: K.
@@ -107,7 +124,7 @@ class Dirichlet(Table):
 
 
 class Disjoint(Table):
-    """K uniform distributions with disjoint supports: one label names the truth.
+    """K uniform distributions with disjoint supports: a single label reveals the truth.
 
     Args:
         num_hypotheses: K.
@@ -118,18 +135,20 @@ class Disjoint(Table):
     def __init__(
         self, num_hypotheses: int = 8, num_labels: int | None = None, context_dim: int = 1
     ) -> None:
-        hypotheses, labels = check_size(
-            num_hypotheses, num_hypotheses if num_labels is None else num_labels
-        )
+        if num_labels is None:
+            num_labels = num_hypotheses
+        hypotheses, labels = check_size(num_hypotheses, num_labels)
         validation.whole("num_labels (M)", labels, least=hypotheses)
+
         table = np.zeros((hypotheses, labels))
-        for row, support in zip(table, np.array_split(np.arange(labels), hypotheses), strict=True):
+        supports = np.array_split(np.arange(labels), hypotheses)
+        for row, support in zip(table, supports, strict=True):
             row[support] = 1.0 / len(support)
         super().__init__(table, context_dim)
 
 
 class Refined(HypothesisClass):
-    """A base class with every label cut into equal parts: M grows, and nothing else changes.
+    """A base class with every label cut into equal parts: only M grows.
 
     Args:
         base: the name of the base class, a table, or a HypothesisClass.
@@ -176,20 +195,24 @@ class Refined(HypothesisClass):
         self._table = self._refine(np.zeros(self.context_dim)) if self.constant else None
 
     def _refine(self, contexts: FloatArray) -> FloatArray:
+        """Return the base's candidates with each label cut, read-only."""
         candidates = np.repeat(self.base(contexts), self.parts, axis=-1)
         candidates /= self.parts
         candidates.flags.writeable = False
         return candidates
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
-        return self._refine(contexts) if self._table is None else self._table
+        if self._table is not None:
+            return self._table
+        return self._refine(contexts)
 
 
 class Hadamard(Table):
-    """The lower bound's class, Appendix A, eq. (16): pairs that private channels hardly tell apart.
+    """The paper's lower bound's class: pairs that private channels hardly tell apart (eq. (16)).
 
-    ``num_hypotheses = 2K`` for K pairs; ``M = N``, the power of two with ``N/2 <= K <= N - 1``. Pair i uses
-    column i + 1 of the Sylvester-Hadamard matrix (column 1 is all ones)::
+    Here ``num_hypotheses`` is 2K for K pairs, and M is the power of two N with
+    ``N/2 <= K <= N - 1``. Pair i uses column i + 1 of the Sylvester-Hadamard matrix (column 1 is
+    all ones)::
 
         p_{i,1} = (1 - H_{i+1}) / N,    p_{i,2} = p_{i,1} + a H_{i+1} / N
 
@@ -216,63 +239,72 @@ class Hadamard(Table):
         )
         if num_hypotheses % 2:
             raise ValueError(
-                f"the Hadamard class comes in pairs: num_hypotheses must be even, got {num_hypotheses}"
+                f"the Hadamard class comes in pairs: num_hypotheses must be even, got "
+                f"{num_hypotheses}"
             )
-        pairs = num_hypotheses // 2
+        validation.fits_memory("num_hypotheses", num_hypotheses, 2 * num_hypotheses, "the table")
         if gap is None:
             gap = hadamard_gap(num_hypotheses, horizon, epsilon)
-        validation.fits_memory("num_hypotheses", num_hypotheses, 2 * num_hypotheses, "the table")
         self.gap = validation.real("gap (a)", gap)
         if not 0.0 <= self.gap <= 1.0:
             raise ValueError(
                 f"the Hadamard class needs a gap a in [0, 1], got {self.gap:.6g}: "
                 f"raise the horizon to at least {hadamard_horizon(num_hypotheses, epsilon):.0f}"
             )
+
+        pairs = num_hypotheses // 2
         order = 1 << pairs.bit_length()
         columns = sylvester_matrix(order)[1 : pairs + 1]
         first = (1.0 - columns) / order
         second = first + self.gap * columns / order
-        super().__init__(
-            np.stack([first, second], axis=1).reshape(num_hypotheses, order), context_dim
-        )
+        table = np.stack([first, second], axis=1).reshape(num_hypotheses, order)
+        super().__init__(table, context_dim)
 
 
 def _distinguishability(epsilon: float) -> float:
-    """``min{(e^eps - 1)^2, 1} e^eps``, infinite beyond the floats."""
+    """Return ``min{(e^eps - 1)^2, 1} e^eps``; infinity if it is too large for a float."""
     epsilon = validation.squarable("epsilon", epsilon)
-    return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * (
-        math.exp(epsilon) if epsilon < 700.0 else math.inf
-    )
+    growth = math.exp(epsilon) if epsilon < 700.0 else math.inf
+    return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * growth
 
 
 def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """``a`` of Appendix A, eq. (16), for a class of ``num_hypotheses = 2K`` (K pairs)."""
+    """Return the gap ``a`` of Appendix A, eq. (16), for ``num_hypotheses = 2K`` (K pairs).
+
+    Example:
+        >>> round(hadamard_gap(8, horizon=1000, epsilon=1.0), 4)
+        0.0128
+    """
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
     pairs = validation.whole("num_hypotheses (2K)", num_hypotheses, least=2) / 2.0
     return math.sqrt(pairs / (9.0 * rounds * _distinguishability(epsilon)))
 
 
 def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
-    """The least horizon of Theorem 3: below it the gap would exceed 1."""
+    """Return the least horizon of Theorem 3; below it the gap would exceed 1."""
     pairs = validation.whole("num_hypotheses (2K)", num_hypotheses, least=2) / 2.0
     rounds = pairs / (9.0 * _distinguishability(epsilon))
-    return math.ceil(rounds) if rounds < math.inf else rounds
+    if math.isinf(rounds):
+        return math.inf
+    return math.ceil(rounds)
 
 
 class HadamardStar(Table):
-    """The class of our lower bounds: a centre and K - 1 leaves, which private messages hardly tell apart.
+    """The class of our lower bounds: a centre and K - 1 leaves that messages hardly tell apart.
 
-    With Hadamard columns ``H_1, ..., H_{K-1}`` (signs) on N labels, the least power of two above K - 1, the
-    uniform distribution U on these, and a further label 0 that all share, hypothesis 0 is the centre
-    ``(1-a) d_0 + a U`` and the leaves are ``(1-a) d_0 + a U (1 + H_k)``. With ``loss="tv"`` there is no
-    label 0, and they are U and ``U (1 + a H_k)``.
+    Let N be the least power of two above K - 1, ``H_1, ..., H_{K-1}`` Hadamard columns (signs) on N
+    labels, U the uniform distribution on these labels, and ``d_0`` the point mass at a further
+    label 0. Hypothesis 0 is the centre ``(1-a) d_0 + a U``, and the leaves are
+    ``(1-a) d_0 + a U (1 + H_k)``. With ``loss="tv"`` there is no label 0: they are U and
+    ``U (1 + a H_k)``.
 
     Args:
         num_hypotheses: K.
         context_dim: d; the contexts have no effect.
         epsilon: the privacy level that the amplitude is made for.
         horizon: the horizon T that the amplitude is made for.
-        amplitude: ``a`` in (0, 1]; from epsilon and the horizon when not given (:func:`star_amplitude`).
+        amplitude: ``a`` in (0, 1]; from epsilon and the horizon when not given
+            (:func:`star_amplitude`).
         loss: "kl" or "tv", the loss that the lower bound is about.
 
     Example:
@@ -293,30 +325,36 @@ class HadamardStar(Table):
 
         size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         validation.fits_memory("num_hypotheses", size, 2 * size, "the table")
+        loss = validation.choice("loss", loss, ("kl", "tv"))
         if amplitude is None:
             amplitude = star_amplitude(size, horizon, epsilon, loss)
         self.amplitude = validation.positive("amplitude (a)", amplitude, most=1.0)
-        signs = sylvester_matrix(1 << (size - 1).bit_length())[:size]
+
+        # Row 0 of the matrix, all ones, is no leaf: the centre takes its place, without signs.
+        num_signs = 1 << (size - 1).bit_length()
+        signs = sylvester_matrix(num_signs)[:size]
         signs[0] = 0
-        loss = validation.choice("loss", loss, ("kl", "tv"))
-        share, scale = (self.amplitude, 1.0) if loss == "kl" else (1.0, self.amplitude)
-        table = share * (1.0 + scale * signs) / signs.shape[1]
         if loss == "kl":
-            table = np.column_stack([np.full(size, 1.0 - share), table])
+            signed = self.amplitude * (1.0 + signs) / num_signs
+            table = np.column_stack([np.full(size, 1.0 - self.amplitude), signed])
+        else:
+            table = (1.0 + self.amplitude * signs) / num_signs
         super().__init__(table, context_dim)
 
 
 def star_amplitude(num_hypotheses: int, horizon: int, epsilon: float, loss: str = "kl") -> float:
-    """Amplitude of ``hadamard-star`` that makes its lower bound largest for large T, at most 1.
+    """Return the amplitude of ``hadamard-star`` with the largest lower bound for large T.
 
-    ``1.5 sqrt((K-1) / T) / (e^{eps/2} - 1)`` for KL, and with ``sinh(eps/2)`` below for TV.
+    It is ``1.5 sqrt((K-1) / T) / (e^{eps/2} - 1)`` for KL, at most 1; for TV the denominator is
+    ``sinh(eps/2)``.
+
+    Example:
+        >>> round(star_amplitude(8, horizon=1000, epsilon=1.0), 4)
+        0.1935
     """
     size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
     half = validation.positive("epsilon", epsilon, most=300.0) / 2.0
-    growth = (
-        math.expm1(half)
-        if validation.choice("loss", loss, ("kl", "tv")) == "kl"
-        else math.sinh(half)
-    )
+    loss = validation.choice("loss", loss, ("kl", "tv"))
+    growth = math.expm1(half) if loss == "kl" else math.sinh(half)
     return min(1.0, 1.5 * math.sqrt((size - 1) / rounds) / growth)

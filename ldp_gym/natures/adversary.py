@@ -1,10 +1,10 @@
-"""Adversaries: natures that pick the worst context of a pool from the public posterior."""
+"""Adversaries: natures that pick the worst context of a pool."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,61 +17,80 @@ _ROUNDING = 1e-9
 
 
 class WorstOfPool(PoolNature):
-    """The context of the pool with the largest score; subclasses define the score."""
+    """Base of natures that pick the context of a pool with the largest score."""
 
     adaptive: ClassVar[bool] = True
 
     @abstractmethod
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
-        """Scores of the contexts of the pool, ``(B, P)``, under posteriors ``(B, K)``."""
+        """Return the scores of the pool's contexts, ``(B, P)``, under posteriors ``(B, K)``."""
 
     def contexts(self, view: NatureView) -> FloatArray:
         assert view.posterior is not None, "an adaptive nature gets the public posterior"
-        scores = np.broadcast_to(
-            self._scores(view, view.posterior), (len(view.rounds), len(self.pool))
-        )
-        # The first within rounding of the best: the last bit depends on the batch, the choice must not.
-        best = scores * (1.0 + _ROUNDING) + _ROUNDING >= scores.max(axis=-1, keepdims=True)
-        return self.pool[best.argmax(axis=-1)][:, None]
+        games = len(view.rounds)
+        scores = np.broadcast_to(self._scores(view, view.posterior), (games, len(self.pool)))
+
+        # Of several within rounding of the largest score the first is picked: the last bit of a
+        # score depends on the batch, and the choice must not.
+        largest = scores.max(axis=-1, keepdims=True)
+        among_the_best = scores * (1.0 + _ROUNDING) + _ROUNDING >= largest
+        chosen = among_the_best.argmax(axis=-1)
+        return self.pool[chosen][:, None]
+
+
+class _PreparedPool(NamedTuple):
+    """What :class:`Adversary` needs to know about its pool in every round.
+
+    Attributes:
+        candidates: ``(..., P, K, M)``.
+        negentropies: ``sum_y f_k[y] log f_k[y]``, ``(..., P, K)``.
+        information: from posteriors ``(B, K)`` to the information of a message in nats, ``(B, P)``.
+    """
+
+    candidates: FloatArray
+    negentropies: FloatArray
+    information: Callable[[FloatArray], FloatArray]
 
 
 class Adversary(WorstOfPool):
     """The context of a pool on which learning costs most, judged from the public transcript.
 
-    A large KL by itself does little harm: there the message tells much as well, and the learner soon knows
-    the truth. This nature plays the context that maximises
+    A large KL by itself does little harm: there the message tells much as well, and the learner
+    soon knows the truth. This nature plays the context that maximises
 
     ``E KL(x) * min(rounds left, H / I(x))``,
 
-    with w the public posterior and H its entropy. Bayes expects the loss
-    ``E KL(x) = sum_k w_k KL(f_k(x), sum_j w_j f_j(x))`` in the round. ``I(x)`` is the expected information of
-    the round's message: about ``H / I(x)`` such rounds reveal the truth.
+    where w is the public posterior, H its entropy,
+    ``E KL(x) = sum_k w_k KL(f_k(x), sum_j w_j f_j(x))`` the loss that Bayes expects in the round,
+    and ``I(x)`` the expected information of the round's message: about ``H / I(x)`` such rounds
+    reveal the truth.
 
-    It reads only the public transcript, so Bayes stays optimal and the information limit holds. It is a
-    heuristic that looks one round ahead, not the supremum over all sequences of contexts.
+    It reads only the public transcript, so Bayes stays optimal and the information limit holds. It
+    is a heuristic that looks one round ahead, not the supremum over all sequences of contexts.
     """
 
     def prepare(
         self, hypotheses: Callable[[FloatArray], FloatArray], information: Information
     ) -> Any:
-        """The pool's candidates ``(..., P, K, M)``, their negentropies, and the messages' information."""
+        """Return the pool's candidates, their negentropies, and the messages' information."""
         candidates = hypotheses(self.pool[None])
-        return candidates, negentropy(candidates), information(candidates)
+        return _PreparedPool(candidates, negentropy(candidates), information(candidates))
 
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
-        assert view.rounds_left is not None, "an adaptive nature is told how many rounds are left"
-        candidates, negentropies, information = view.prepared
-        loss = mixture_loss(posterior[:, None], candidates, negentropies)
-        rounds = -negentropy(posterior)[:, None] / np.maximum(information(posterior), _ROUNDING)
-        return loss * np.minimum(view.rounds_left, rounds)
+        assert view.rounds_left is not None, "an adaptive nature gets the number of rounds left"
+        pool: _PreparedPool = view.prepared
+        expected_loss = mixture_loss(posterior[:, None], pool.candidates, pool.negentropies)
+        entropy = -negentropy(posterior)[:, None]
+        rounds_to_learn = entropy / np.maximum(pool.information(posterior), _ROUNDING)
+        return expected_loss * np.minimum(view.rounds_left, rounds_to_learn)
 
 
 class Omniscient(WorstOfPool):
-    """Knows the truth, and picks the context on which the public posterior's mixture pays most.
+    """The context of a pool with the largest KL from the truth to the public posterior's mixture.
 
-    It leaks the truth through the context, so Bayes' optimality and the information limit do not hold
-    against it. On such contexts the messages tell most: Bayes pays less than on i.i.d. ones, and
-    ``adversary`` is harder.
+    It knows the truth and leaks it through the context, so that Bayes' optimality and the
+    information limit do not hold against it. On such contexts the messages tell most: Bayes pays
+    less than on i.i.d. ones, and ``adversary`` is harder.
     """
 
     leaks_truth: ClassVar[bool] = True
@@ -79,11 +98,12 @@ class Omniscient(WorstOfPool):
     def prepare(
         self, hypotheses: Callable[[FloatArray], FloatArray], information: Information
     ) -> Any:
-        """The pool's candidates."""
+        """Return the pool's candidates ``(..., P, K, M)``."""
         return hypotheses(self.pool[None])
 
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
         assert view.truth is not None, "leaks_truth natures get the truth"
-        return kl(
-            view.truth(self.pool[None], view.prepared), mixture(posterior[:, None], view.prepared)
-        )
+        candidates = view.prepared
+        truths = view.truth(self.pool[None], candidates)
+        predictions = mixture(posterior[:, None], candidates)
+        return kl(truths, predictions)

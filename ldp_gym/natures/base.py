@@ -20,8 +20,8 @@ NATURES: Registry[Nature] = Registry("nature", group="ldp_gym.natures")
 Information = Callable[[FloatArray], Callable[[FloatArray], FloatArray]]
 """Information of a message about the truth, in nats, under the game's channel.
 
-From candidates ``(..., P, K, M)`` to a function from posteriors ``(B, K)`` to ``(B, P)``. The engine hands it
-in: natures know no channels.
+It maps candidates ``(..., P, K, M)`` to a function from posteriors ``(B, K)`` to ``(B, P)``. The
+engine hands it in: natures do not know the channel.
 """
 
 
@@ -37,8 +37,9 @@ class NatureView:
         posterior: the public posterior ``(B, K)``; only for an adaptive nature, and then n is 1.
         rounds_left: number of rounds to play, this one included; only for an adaptive nature.
         prepared: the result of :meth:`Nature.prepare`; only for an adaptive nature.
-        truth: the truth's distributions ``(B, P, M)`` in this round at P other contexts, from contexts
-            ``(1, P, d)`` and candidates ``(B or 1, P, K, M)``; only for a nature that leaks the truth.
+        truth: the truth's distributions ``(B, P, M)`` in this round at P other contexts, from
+            contexts ``(1, P, d)`` and candidates ``(B or 1, P, K, M)``; only for a nature that
+            leaks the truth.
         episode: the truth's draw for the episodes; only for a nature that a truth brings along.
     """
 
@@ -54,16 +55,17 @@ class NatureView:
 
 
 class Nature(ABC):
-    """A rule for the contexts, as a pure function of uniforms and of the past.
+    """Base of the rules that pick contexts, as pure functions of uniforms and of the past.
 
     Args:
         context_dim: d.
 
     Attributes:
         num_contexts: number of contexts to pick from, if known.
-        adaptive: True if the next context depends on the public posterior; then rounds are asked for one
+        adaptive: True if the next context depends on the public posterior; then it picks one round
             at a time.
-        leaks_truth: True if the contexts depend on the truth other than through the public transcript.
+        leaks_truth: True if the contexts depend on the truth other than through the public
+            transcript.
     """
 
     num_contexts: int | None = None
@@ -81,14 +83,14 @@ class Nature(ABC):
     def prepare(
         self, hypotheses: Callable[[FloatArray], FloatArray], information: Information
     ) -> Any:
-        """Work out once for a class what an adaptive nature needs in every round."""
+        """Prepare, once for a class, what an adaptive nature needs in every round."""
         return None
 
     @abstractmethod
     def contexts(self, view: NatureView) -> FloatArray:
-        """Contexts ``(B, n, d)`` of n rounds of B episodes."""
+        """Return the contexts ``(B, n, d)`` of n rounds of B episodes."""
 
-    def check_horizon(self, horizon: int) -> None:  # noqa: B027 - a nature without an end has nothing to check
+    def check_horizon(self, horizon: int) -> None:  # noqa: B027 - nothing to check by default
         """Raise a ValueError if there are too few contexts for the horizon."""
 
     def __repr__(self) -> str:
@@ -100,7 +102,7 @@ class IID(Nature):
 
     @property
     def num_uniforms(self) -> int:
-        """One for each coordinate."""
+        """Number of uniforms: one for each coordinate."""
         return self.context_dim
 
     def contexts(self, view: NatureView) -> FloatArray:
@@ -108,9 +110,9 @@ class IID(Nature):
 
 
 class Drift(IID):
-    """Contexts that move slowly: each is close to the one before.
+    """Contexts that move slowly, in a stationary walk.
 
-    A stationary walk ``x_t = sqrt(1 - r^2) x_{t-1} + r z_t`` with standard normal steps and start.
+    ``x_t = sqrt(1 - r^2) x_{t-1} + r z_t``, with standard normal steps ``z_t`` and start.
 
     Args:
         context_dim: d.
@@ -122,24 +124,25 @@ class Drift(IID):
         self.rate = validation.positive("rate", rate, most=1.0)
 
     def contexts(self, view: NatureView) -> FloatArray:
-        contexts, previous = normal(view.uniforms), view.previous
-        keep = np.sqrt(1.0 - self.rate**2)
-        for t in range(contexts.shape[1]):
-            step = contexts[:, t]
-            previous = np.where(
-                view.rounds[:, t, None] == 0, step, keep * previous + self.rate * step
-            )
+        steps = normal(view.uniforms)
+        contexts = np.empty_like(steps)
+        previous = view.previous
+        memory = np.sqrt(1.0 - self.rate**2)
+        for t in range(steps.shape[1]):
+            is_first = view.rounds[:, t, None] == 0
+            moved = memory * previous + self.rate * steps[:, t]
+            previous = np.where(is_first, steps[:, t], moved)
             contexts[:, t] = previous
         return contexts
 
 
 class PoolNature(Nature):
-    """A nature that picks its contexts from a pool.
+    """Base of natures that pick their contexts from a pool.
 
     Args:
         context_dim: d.
-        pool: the contexts ``(P, d)``, or their address as ``"module:object"``; ``pool_size`` standard normal
-            ones when not given.
+        pool: the contexts ``(P, d)``, or their address as ``"module:object"``; ``pool_size``
+            standard normal ones when not given.
         pool_size: P.
         pool_seed: seed of a pool that is not given.
     """
@@ -159,9 +162,8 @@ class PoolNature(Nature):
             validation.fits_memory("pool_size", size, self.context_dim, "contexts")
             rng = stream(Purpose.POOL, validation.seed("pool_seed", pool_seed))
             pool = rng.standard_normal((size, self.context_dim))
-        found = resolve(pool, "contexts")
         self.pool = game_arrays.checked_contexts(
-            "the contexts to pick from", found, self.context_dim
+            "the contexts to pick from", resolve(pool, "contexts"), self.context_dim
         )
         self.num_contexts = len(self.pool)
 
@@ -171,8 +173,8 @@ class Cycle(PoolNature):
 
     Args:
         context_dim: d.
-        contexts: ``(P, d)``, or their address as ``"module:object"``; ``pool_size`` standard normal ones when
-            not given.
+        contexts: ``(P, d)``, or their address as ``"module:object"``; ``pool_size`` standard normal
+            ones when not given.
         pool_size: P.
         pool_seed: seed of contexts that are not given.
     """

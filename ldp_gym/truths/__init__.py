@@ -1,4 +1,4 @@
-"""Truths: distribution-valued functions of the context and the round, from which labels are drawn."""
+"""Truths: the distributions that labels are drawn from, by context and round."""
 
 from ldp_gym.truths.base import (
     NO_MEMBER,

@@ -1,4 +1,4 @@
-"""The contract of a truth, and the simple truths: a member, a fixed row, a function of the context."""
+"""The contract of a truth, and simple truths: a member, a fixed row, a function of the context."""
 
 from __future__ import annotations
 
@@ -46,13 +46,15 @@ class TruthView:
 
 
 class Truth(ABC):
-    """A distribution-valued function of the context and the round, as a pure function of uniforms.
+    """Base of the rules that say which distribution a round's label is drawn from.
+
+    A truth is a pure function of the context, the round and uniforms.
 
     Attributes:
-        needs_contexts: True if the distributions depend on the contexts other than through the candidates;
-            False spares the work of drawing contexts that nobody sees.
-        constant: True if they stay the same in an episode in which the candidates do; then they are worked
-            out once.
+        needs_contexts: True if the distributions depend on the contexts other than through the
+            candidates. If False, contexts that no party looks at are not drawn.
+        constant: True if the distributions stay the same in an episode in which the candidates do;
+            then they are computed once.
         num_rounds: largest number of rounds; None where there is no end.
         nature: the nature that a truth with its own contexts brings along; None for any other.
         num_uniforms: number of uniforms per round, after the context's.
@@ -67,15 +69,15 @@ class Truth(ABC):
     num_episode_uniforms: int = 0
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[Any]:
-        """Draw what stays fixed in B episodes, ``(B, ...)``, from uniforms ``(B, num_episode_uniforms)``."""
+        """Draw what stays fixed in an episode, ``(B, ...)``, from ``num_episode_uniforms`` each."""
         return uniforms
 
     @abstractmethod
     def distributions(self, view: TruthView) -> FloatArray:
-        """Distributions of the labels, ``(B, n, M)``; a round axis of 1 where all n rounds share it."""
+        """Return the labels' distributions, ``(B, n, M)``, or ``(B, 1, M)`` if all rounds agree."""
 
     def members(self, view: TruthView) -> IntArray:
-        """Index of the hypothesis that equals the truth, ``(B, n)`` or ``(B, 1)``; -1 outside the class."""
+        """Return the index of the true hypothesis, ``(B, n or 1)``; -1 outside the class."""
         return np.full((len(view.episode), 1), NO_MEMBER)
 
     def __repr__(self) -> str:
@@ -83,14 +85,20 @@ class Truth(ABC):
 
 
 def pick(candidates: FloatArray, members: IntArray) -> FloatArray:
-    """Distributions ``(B, n, M)`` of one member per round ``(B, n)`` or per episode ``(B, 1)``."""
-    if members.shape[1] == 1:  # the same in all rounds of an episode
-        return candidates[np.arange(len(members)) if len(candidates) > 1 else 0, :, members[:, 0]]
-    return np.take_along_axis(candidates, members[..., None, None], axis=-2)[..., 0, :]
+    """Return the distributions ``(B, n, M)`` of members, one per round or one per episode.
+
+    Args:
+        candidates: ``(B or 1, n or 1, K, M)``.
+        members: their indices, ``(B, n)`` or ``(B, 1)``.
+    """
+    if members.shape[1] > 1:
+        return np.take_along_axis(candidates, members[..., None, None], axis=-2)[..., 0, :]
+    episodes = np.arange(len(members)) if len(candidates) > 1 else 0
+    return candidates[episodes, :, members[:, 0]]
 
 
 class Member(Truth):
-    """One member of the class throughout an episode, drawn uniformly or given: ``p*_t = f_j(x_t)``.
+    """A hypothesis of the class, the same throughout an episode: ``p*_t = f_j(x_t)``.
 
     Args:
         num_hypotheses: K.
@@ -99,20 +107,21 @@ class Member(Truth):
 
     needs_contexts: ClassVar[bool] = False
     constant: ClassVar[bool] = True
-    num_episode_uniforms = (
-        1  # even where the member is given: episodes of different truths share all else
-    )
+    # Also where the member is given: episodes of different truths share everything else.
+    num_episode_uniforms = 1
 
     def __init__(self, num_hypotheses: int, member: int | None = None) -> None:
         self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
-        self.member = (
-            None if member is None else validation.index("truth", member, self.num_hypotheses)
-        )
+        if member is not None:
+            member = validation.index("truth", member, self.num_hypotheses)
+        self.member = member
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
         """Draw the members' indices ``(B, 1)``."""
         drawn = integers(self.num_hypotheses, uniforms)
-        return drawn if self.member is None else np.full_like(drawn, self.member)
+        if self.member is None:
+            return drawn
+        return np.full_like(drawn, self.member)
 
     def distributions(self, view: TruthView) -> FloatArray:
         return pick(view.candidates, view.episode)
@@ -125,7 +134,7 @@ class Member(Truth):
 
 
 class Fixed(Truth):
-    """The row ``p*`` in every round, whatever the context.
+    """One distribution ``p*`` in every round, whatever the context.
 
     Args:
         num_labels: M.
@@ -138,7 +147,8 @@ class Fixed(Truth):
     def __init__(self, num_labels: int, row: npt.ArrayLike) -> None:
         try:
             self.row = game_arrays.row("truth", row, num_labels)
-        except ValueError as error:  # logged labels look alike
+        except ValueError as error:
+            # Somebody may have passed logged labels, which are a list of numbers too.
             advice = (
                 'to replay logged labels: truth="replay", truth_kwargs={"contexts": X, "labels": y}'
             )
@@ -149,13 +159,14 @@ class Fixed(Truth):
 
 
 class Function(Truth):
-    """``p*_t = g(x_t)``, which need not be in the class.
+    """A function of the context, ``p*_t = g(x_t)``, which need not be in the class.
 
     Args:
         num_labels: M.
         context_dim: d.
-        function: maps one context ``(d,)`` to a distribution ``(M,)``. One that maps a batch ``(..., d)`` to
-            ``(..., M)`` in the same way is called on whole batches, which is faster.
+        function: maps one context ``(d,)`` to a distribution ``(M,)``. One that maps a batch
+            ``(..., d)`` to ``(..., M)`` in the same way is called on whole batches, which is
+            faster.
     """
 
     def __init__(
@@ -174,17 +185,17 @@ def as_truth(
     horizon: int,
     options: Mapping[str, Any] | None = None,
 ) -> Truth:
-    """Make a truth from the rule ``truth``, with the options of a named one."""
-    num_labels, context_dim = hypotheses.num_labels, hypotheses.context_dim
+    """Make a truth from the rule ``truth``.
+
+    Args:
+        source: an index, a name, a row of M probabilities, a callable, a fitted classifier or a
+            Truth.
+        hypotheses: the class of the game.
+        horizon: T.
+        options: further options of a named truth.
+    """
     if isinstance(source, str):
-        of_class = ("num_hypotheses", "num_labels", "context_dim", "classes")
-        game_parameters = {name: getattr(hypotheses, name) for name in of_class} | {
-            "horizon": horizon
-        }
-        made = TRUTHS.build(source, game_parameters, options or {})
-        return validation.instance(
-            f"the truth {source!r}", made, Truth, "a Truth (made, not its class)"
-        )
+        return _named_truth(source, hypotheses, horizon, options or {})
     if options:
         raise TypeError(
             f"truth_kwargs {sorted(options)} go with a named truth, not with {describe(source)}"
@@ -193,19 +204,42 @@ def as_truth(
         return source
     if isinstance(source, Integral) and not isinstance(source, bool):
         return Member(hypotheses.num_hypotheses, int(source))
+
+    num_labels = hypotheses.num_labels
+    context_dim = hypotheses.context_dim
     if hasattr(source, "predict_proba"):
-        classes: Any = getattr(source, "classes_", None)
-        if hypotheses.classes is not None and not np.array_equal(classes, hypotheses.classes):
-            raise ValueError(
-                f"the truth must be fitted on the classes of the hypotheses, {hypotheses.classes}; it has "
-                f"{classes}"
-            )
+        _check_classes(source, hypotheses)
         return Function(num_labels, context_dim, partial(probabilities_of, source))
     if callable(source) and not isinstance(source, type):
         return Function(num_labels, context_dim, source)
     if isinstance(source, list | tuple | np.ndarray) or hasattr(source, "__array__"):
         return Fixed(num_labels, source)
     raise TypeError(
-        f"truth must be an index, a name, a row of M = {num_labels} probabilities, a callable from contexts, "
-        f"a fitted classifier or a Truth (made, not its class); got {describe(source)}"
+        f"truth must be an index, a name, a row of M = {num_labels} probabilities, a callable from "
+        f"contexts, a fitted classifier or a Truth (made, not its class); got {describe(source)}"
     )
+
+
+def _named_truth(
+    name: str, hypotheses: HypothesisClass, horizon: int, options: Mapping[str, Any]
+) -> Truth:
+    """Make a registered truth, or one that an address names."""
+    game_parameters = {
+        "num_hypotheses": hypotheses.num_hypotheses,
+        "num_labels": hypotheses.num_labels,
+        "context_dim": hypotheses.context_dim,
+        "classes": hypotheses.classes,
+        "horizon": horizon,
+    }
+    made = TRUTHS.build(name, game_parameters, options)
+    return validation.instance(f"the truth {name!r}", made, Truth, "a Truth (made, not its class)")
+
+
+def _check_classes(classifier: object, hypotheses: HypothesisClass) -> None:
+    """Refuse a classifier of other classes than those of the hypotheses, if these have names."""
+    classes: Any = getattr(classifier, "classes_", None)
+    if hypotheses.classes is not None and not np.array_equal(classes, hypotheses.classes):
+        raise ValueError(
+            f"the truth must be fitted on the classes of the hypotheses, {hypotheses.classes}; it "
+            f"has {classes}"
+        )

@@ -15,14 +15,14 @@ from ldp_gym.truths.base import NO_MEMBER, Member, Truth, TruthView, pick
 
 
 class Mixture(Truth):
-    """A mixture of members, ``p*_t = sum_j w_j f_j(x_t)``, with weights that stay fixed in an episode.
+    """A mixture of members, ``p*_t = sum_j w_j f_j(x_t)``, with the same weights in all rounds.
 
     Args:
         num_hypotheses: K.
-        num_members: number of members in the mixture, drawn for each episode.
-        members: their indices instead.
-        weights: one per member, nonnegative and summing to one; drawn uniformly from the simplex for each
-            episode when not given.
+        num_members: number of members in the mixture, which are drawn for each episode.
+        members: their indices, if they are not to be drawn.
+        weights: one per member, nonnegative and summing to one; drawn uniformly from the simplex
+            for each episode when not given.
     """
 
     needs_contexts: ClassVar[bool] = False
@@ -35,12 +35,11 @@ class Mixture(Truth):
         members: Sequence[int] | None = None,
         weights: Sequence[float] | None = None,
     ) -> None:
-        self.num_hypotheses = num_hypotheses = validation.whole(
-            "num_hypotheses (K)", num_hypotheses, least=1
-        )
-        self._members = (
-            None if members is None else validation.indices("members", members, num_hypotheses)
-        )
+        num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
+        self.num_hypotheses = num_hypotheses
+        self._members = None
+        if members is not None:
+            self._members = validation.indices("members", members, num_hypotheses)
         if num_members is None:
             num_members = 2 if self._members is None else len(self._members)
         self.num_members = validation.whole("num_members", num_members, least=1)
@@ -58,35 +57,38 @@ class Mixture(Truth):
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.float64]:
         """Draw the weights of all hypotheses, ``(B, K)``."""
-        order, gaps = np.split(uniforms, [self.num_hypotheses], axis=-1)
-        members = order.argsort(axis=-1)[:, : self.num_members]
+        of_members, of_weights = np.split(uniforms, [self.num_hypotheses], axis=-1)
+        members = of_members.argsort(axis=-1)[:, : self.num_members]
         if self._members is not None:
             members = np.broadcast_to(self._members, members.shape)
+
         # Exponential variables over their sum are uniform on the simplex.
-        weights = -np.log(gaps)
-        weights = weights / weights.sum(axis=-1, keepdims=True)
+        exponentials = -np.log(of_weights)
+        weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
         if self._weights is not None:
             weights = np.broadcast_to(self._weights, weights.shape)
-        drawn = np.zeros((len(uniforms), self.num_hypotheses))
-        np.add.at(
-            drawn, (np.arange(len(uniforms))[:, None], members), weights
-        )  # a member may come twice
-        return drawn
+
+        # A member that is given twice has the sum of its weights.
+        mixed = np.zeros((len(uniforms), self.num_hypotheses))
+        episodes = np.arange(len(uniforms))[:, None]
+        np.add.at(mixed, (episodes, members), weights)
+        return mixed
 
     def distributions(self, view: TruthView) -> FloatArray:
         return mixture(view.episode[:, None], view.candidates)
 
     def members(self, view: TruthView) -> IntArray:
-        """The only member with weight, or -1."""
-        mixed = np.count_nonzero(view.episode, axis=-1) > 1
-        return np.where(mixed, NO_MEMBER, view.episode.argmax(axis=-1))[:, None]
+        """Return the only member with weight, ``(B, 1)``; -1 if several have some."""
+        is_mixed = np.count_nonzero(view.episode, axis=-1) > 1
+        heaviest = view.episode.argmax(axis=-1)
+        return np.where(is_mixed, NO_MEMBER, heaviest)[:, None]
 
     def __repr__(self) -> str:
         return f"Mixture(num_members={self.num_members})"
 
 
 class Contaminated(Member):
-    """A member, but with probability rho the label comes from another distribution.
+    """A member whose labels come from another distribution with probability rho.
 
     ``p*_t = (1 - rho) f_j(x_t) + rho g``.
 
@@ -109,29 +111,35 @@ class Contaminated(Member):
         super().__init__(num_hypotheses, member)
         self.rho = validation.probability("rho", rho)
         num_labels = validation.whole("num_labels (M)", num_labels, least=1)
-        row = uniform_distribution(num_labels) if other is None else other
-        self.other = game_arrays.row("other", row, num_labels)
+        if other is None:
+            other = uniform_distribution(num_labels)
+        self.other = game_arrays.row("other", other, num_labels)
 
     def distributions(self, view: TruthView) -> FloatArray:
         return (1.0 - self.rho) * super().distributions(view) + self.rho * self.other
 
     def members(self, view: TruthView) -> IntArray:
-        """The member if rho is 0, or -1."""
-        return super().members(view) if self.rho == 0.0 else np.full_like(view.episode, NO_MEMBER)
+        """Return the member, ``(B, 1)``, if rho is 0; else -1."""
+        if self.rho == 0.0:
+            return super().members(view)
+        return np.full_like(view.episode, NO_MEMBER)
 
     def __repr__(self) -> str:
         return f"Contaminated(rho={self.rho:g})"
 
 
 class Switching(Truth):
-    """A member that changes to another one now and then: ``p*_t = f_{j(t)}(x_t)``.
+    """A member that changes to another one at some rounds: ``p*_t = f_{j(t)}(x_t)``.
 
     Args:
         num_hypotheses: K.
         horizon: T.
-        num_switches: number of switches; their rounds are drawn for each episode, uniformly after the first.
-        switches: the rounds, counted from 0, in which a new member begins, instead.
-        members: the members in their order, one more than switches; drawn for each episode when not given.
+        num_switches: number of switches; their rounds are drawn for each episode, uniformly among
+            all but the first.
+        switches: the rounds, counted from 0, in which a new member begins, if they are not to be
+            drawn.
+        members: the members in their order, one more than switches; drawn for each episode when not
+            given.
     """
 
     needs_contexts: ClassVar[bool] = False
@@ -144,45 +152,55 @@ class Switching(Truth):
         switches: Sequence[int] | None = None,
         members: Sequence[int] | None = None,
     ) -> None:
-        self.num_hypotheses = num_hypotheses = validation.whole(
-            "num_hypotheses (K)", num_hypotheses, least=2
-        )
-        self.horizon = horizon = validation.whole("horizon (T)", horizon, least=1)
-        self._switches = None
-        if switches is not None:
-            self._switches = validation.indices("switches", switches, horizon)
-            if (np.diff(self._switches, prepend=0) <= 0).any():
-                raise ValueError(
-                    f"switches must increase and lie in 1..{horizon - 1}, got {list(switches)}"
-                )
+        self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        self.horizon = validation.whole("horizon (T)", horizon, least=1)
+        self._switches = self._checked_switches(switches)
         if num_switches is None:
             num_switches = 1 if self._switches is None else len(self._switches)
         self.num_switches = validation.whole("num_switches", num_switches, least=0)
         if self._switches is not None and len(self._switches) != self.num_switches:
             raise ValueError(f"num_switches={num_switches} contradicts switches={switches}")
-        if self.num_switches >= horizon:
+        if self.num_switches >= self.horizon:
             raise ValueError(
-                f"num_switches must be below the horizon {horizon}, got {self.num_switches}"
+                f"num_switches must be below the horizon {self.horizon}, got {self.num_switches}"
             )
+        self._members = self._checked_members(members)
         self.num_episode_uniforms = 2 * self.num_switches + 1  # one per switch, and one per member
-        self._members = (
-            None if members is None else validation.indices("members", members, num_hypotheses)
-        )
-        if self._members is not None and len(self._members) != self.num_switches + 1:
+
+    def _checked_switches(self, switches: Sequence[int] | None) -> IntArray | None:
+        """Check that the rounds of the switches increase and leave the first round alone."""
+        if switches is None:
+            return None
+        rounds = validation.indices("switches", switches, self.horizon)
+        if (np.diff(rounds, prepend=0) <= 0).any():
             raise ValueError(
-                f"members must be one more than the {self.num_switches} switches, got {len(self._members)}"
+                f"switches must increase and lie in 1..{self.horizon - 1}, got {list(switches)}"
             )
+        return rounds
+
+    def _checked_members(self, members: Sequence[int] | None) -> IntArray | None:
+        """Check that the members are one more than the switches."""
+        if members is None:
+            return None
+        indices = validation.indices("members", members, self.num_hypotheses)
+        if len(indices) != self.num_switches + 1:
+            raise ValueError(
+                f"members must be one more than the {self.num_switches} switches, got "
+                f"{len(indices)}"
+            )
+        return indices
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
-        """Draw the rounds of the switches and then the members, ``(B, 2 S + 1)``."""
+        """Draw the rounds of the S switches and then the members, ``(B, 2 S + 1)``."""
         of_rounds, of_members = np.split(uniforms, [self.num_switches], axis=-1)
         switches = _distinct(of_rounds, self.horizon - 1) + 1
         if self._switches is not None:
             switches = np.broadcast_to(self._switches, switches.shape)
+
+        # A member differs from the one before: steps of 1 .. K - 1 around a circle of K.
         first = integers(self.num_hypotheses, of_members[:, :1])
-        # Each next member differs from the one before: a step of 1 .. K - 1 around the circle.
         steps = 1 + integers(self.num_hypotheses - 1, of_members[:, 1:])
-        members = np.cumsum(np.concatenate([first, steps], axis=-1), axis=-1) % self.num_hypotheses
+        members = np.concatenate([first, steps], axis=-1).cumsum(axis=-1) % self.num_hypotheses
         if self._members is not None:
             members = np.broadcast_to(self._members, members.shape)
         return np.concatenate([switches, members], axis=-1)
@@ -192,20 +210,25 @@ class Switching(Truth):
 
     def members(self, view: TruthView) -> IntArray:
         switches, members = np.split(view.episode, [self.num_switches], axis=-1)
-        passed = (view.rounds[..., None] >= switches[:, None]).sum(axis=-1)
-        return np.take_along_axis(members, passed, axis=-1)
+        switches_so_far = (view.rounds[..., None] >= switches[:, None]).sum(axis=-1)
+        return np.take_along_axis(members, switches_so_far, axis=-1)
 
     def __repr__(self) -> str:
         return f"Switching(num_switches={self.num_switches})"
 
 
 def _distinct(uniforms: FloatArray, bound: int) -> IntArray:
-    """Sorted distinct integers below ``bound``, uniform over all sets: Floyd's draws, one uniform each."""
+    """Draw sorted sets ``(B, S)`` of distinct integers below ``bound``, from uniforms ``(B, S)``.
+
+    By Floyd's algorithm, which makes all sets equally likely: the i-th draw is below
+    ``bound - S + i + 1``, and if that number has been drawn already, the largest such number is
+    taken, which cannot have been.
+    """
+    size = uniforms.shape[-1]
     drawn = np.empty(uniforms.shape, dtype=np.int64)
-    count = uniforms.shape[-1]
-    for i in range(count):
-        last = bound - count + i
-        number = integers(last + 1, uniforms[:, i])
-        taken = (drawn[:, :i] == number[:, None]).any(axis=-1)
-        drawn[:, i] = np.where(taken, last, number)
+    for i in range(size):
+        largest = bound - size + i
+        number = integers(largest + 1, uniforms[:, i])
+        is_repeated = (drawn[:, :i] == number[:, None]).any(axis=-1)
+        drawn[:, i] = np.where(is_repeated, largest, number)
     return np.sort(drawn, axis=-1)

@@ -17,19 +17,21 @@ from ldp_gym.truths.base import Truth, TruthView
 class Replay(Truth):
     """Logged data: by default every row once, with its own context and label.
 
-    The KL from a point mass is the log-loss ``-log p_hat_t[y_t]``. With ``resample`` the log stands for the
-    population that it is a sample of: each episode draws a population (:meth:`population`), and then its
-    users from it with replacement, as many as the horizon.
+    The KL from a point mass is the log-loss ``-log p_hat_t[y_t]``. With ``resample`` the log is a
+    sample of a population: each episode draws a population (:meth:`population`), and then its users
+    from it with replacement, as many as the horizon.
 
     Args:
         num_labels: M.
         context_dim: d.
-        contexts: ``(n, d)``, an array, a list of rows, a data frame, or ``(n,)`` where d = 1; or their
-            address as ``"module:object"``.
-        labels: ``(n,)``: indices ``0..M-1``, or names of labels where the class has them; or their address.
+        contexts: ``(n, d)``, an array, a list of rows, a data frame, or ``(n,)`` where d = 1; or
+            their address as ``"module:object"``.
+        labels: ``(n,)``: indices ``0..M-1``, or names of labels where the class has them; or their
+            address.
         order: ``"given"``, or ``"shuffled"`` again in each episode.
         classes: the names of the labels, as the class has them.
-        resample: whether rows are drawn with replacement; users in the order of the log if it is "given".
+        resample: whether rows are drawn with replacement; with the order "given" they are sorted as
+            in the log.
         horizon: T, the number of rows to draw.
     """
 
@@ -46,7 +48,8 @@ class Replay(Truth):
         resample: bool = False,
         horizon: int = 0,
     ) -> None:
-        self.resample, self.horizon = validation.flag("resample", resample), horizon
+        self.resample = validation.flag("resample", resample)
+        self.horizon = horizon
         self.order = validation.choice("order", order, ("given", "shuffled"))
         self.num_labels = num_labels
         self.contexts = game_arrays.checked_contexts(
@@ -61,36 +64,39 @@ class Replay(Truth):
         if len(self.labels) < 2:
             raise ValueError(f"replay needs at least 2 rows, got {len(self.labels)}")
         self.num_rounds = None if self.resample else len(self.labels)
-        self.num_episode_uniforms = int(
-            self.resample or self.order == "shuffled"
-        )  # it seeds the rows
+        # One uniform seeds the generator that draws or shuffles the rows of an episode.
+        draws_rows = self.resample or self.order == "shuffled"
+        self.num_episode_uniforms = 1 if draws_rows else 0
         self.nature = ReplayedContexts(context_dim, self)
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
         """Draw the rows of the episodes, in order: ``(B, n)``, or ``(B, T)`` with ``resample``."""
-        if not self.num_episode_uniforms:
-            return np.broadcast_to(np.arange(len(self.labels)), (len(uniforms), len(self.labels)))
-        if not self.resample:
-            return np.stack([rng.permutation(len(self.labels)) for rng in _generators(uniforms)])
-        drawn = []
-        for rng in _generators(uniforms):
-            ends = np.cumsum(rng.exponential(size=len(self.labels)))
-            drawn.append(np.searchsorted(ends, ends[-1] * rng.random(self.horizon), side="right"))
-        return np.sort(drawn, axis=-1) if self.order == "given" else np.stack(drawn)
+        num_rows = len(self.labels)
+        if self.resample:
+            rows = np.stack([self._resampled(rng) for rng in _generators(uniforms)])
+            return np.sort(rows, axis=-1) if self.order == "given" else rows
+        if self.order == "shuffled":
+            return np.stack([rng.permutation(num_rows) for rng in _generators(uniforms)])
+        return np.broadcast_to(np.arange(num_rows), (len(uniforms), num_rows))
+
+    def _resampled(self, rng: np.random.Generator) -> IntArray:
+        """Draw a population, and from it the rows ``(T,)`` of an episode."""
+        weights = rng.exponential(size=len(self.labels))
+        ends = np.cumsum(weights)
+        return np.searchsorted(ends, ends[-1] * rng.random(self.horizon), side="right")
 
     def population(self, uniforms: FloatArray) -> FloatArray:
-        """Probabilities ``(B, n)`` of the rows in the populations that ``resample`` draws from.
+        """Return the probabilities ``(B, n)`` of the rows in the populations of episodes.
 
-        Independent Exp(1) weights over their sum: Rubin's Bayesian bootstrap (1981), the posterior of the
-        population given the log.
+        Independent Exp(1) weights over their sum: Rubin's Bayesian bootstrap (1981), the posterior
+        of the population given the log.
         """
-        weights = np.stack(
-            [rng.exponential(size=len(self.labels)) for rng in _generators(uniforms)]
-        )
+        num_rows = len(self.labels)
+        weights = np.stack([rng.exponential(size=num_rows) for rng in _generators(uniforms)])
         return weights / weights.sum(axis=-1, keepdims=True)
 
     def rows(self, episode: npt.NDArray[Any], rounds: IntArray) -> IntArray:
-        """Indices of the rows of these rounds ``(B, n)``."""
+        """Return the indices ``(B, n)`` of the rows that are played in these rounds ``(B, n)``."""
         return np.take_along_axis(episode, rounds, axis=-1)
 
     def distributions(self, view: TruthView) -> FloatArray:
@@ -98,7 +104,8 @@ class Replay(Truth):
         return (labels[..., None] == np.arange(self.num_labels)).astype(np.float64)
 
     def __repr__(self) -> str:
-        return f"Replay({len(self.labels):,} rows, {self.order}{', resampled' if self.resample else ''})"
+        resampled = ", resampled" if self.resample else ""
+        return f"Replay({len(self.labels):,} rows, {self.order}{resampled})"
 
 
 class ReplayedContexts(Nature):
@@ -116,25 +123,32 @@ class ReplayedContexts(Nature):
 
 
 def _generators(uniforms: FloatArray) -> list[np.random.Generator]:
-    """Generators of the episodes' rows, seeded by their first uniforms."""
-    return [
-        np.random.default_rng(seed) for seed in (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()
-    ]
+    """Make a generator for each of B episodes, seeded by its first uniform of ``(B, n)``."""
+    seeds = (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()
+    return [np.random.default_rng(seed) for seed in seeds]
 
 
 def label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | None) -> IntArray:
-    """Labels as indices: by the classes' names if there are any, else they are indices already."""
+    """Return labels ``(n,)`` as indices ``0..M-1``.
+
+    Args:
+        labels: names of labels if the classes have names, else indices.
+        num_labels: M.
+        classes: names of the classes ``(M,)``, or None.
+    """
     values = np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(f"labels must be one per row, of shape (n,), got shape {values.shape}")
     if classes is not None:
         return _by_name(values, classes)
-    if values.dtype.kind == "f" and (values == np.rint(values)).all():
+    whole_floats = values.dtype.kind == "f" and (values == np.rint(values)).all()
+    if whole_floats:
         values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
+        first_labels = validation.describe(values[:3].tolist())
         raise ValueError(
-            f"labels must be indices in 0..{num_labels - 1}, got {validation.describe(values[:3].tolist())}; "
-            f"names of labels go with a class of fitted classifiers, through their classes_"
+            f"labels must be indices in 0..{num_labels - 1}, got {first_labels}; names of labels "
+            f"go with a class of fitted classifiers, through their classes_"
         )
     outside = (values < 0) | (values >= num_labels)
     if outside.any():
@@ -143,12 +157,13 @@ def label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | None
     return values.astype(np.int64)
 
 
-def _by_name(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
-    index = {name: i for i, name in enumerate(classes.tolist())}
-    for row, value in enumerate(values.tolist()):
-        if value not in index:
-            known = ", ".join(map(repr, classes[:10].tolist())) + (
-                ", ..." if len(classes) > 10 else ""
-            )
-            raise ValueError(f"label {value!r} in row {row} is not among the classes: {known}")
-    return np.array([index[value] for value in values.tolist()], dtype=np.int64)
+def _by_name(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
+    """Return the indices ``(n,)`` of labels ``(n,)`` among the names of the classes."""
+    index_of = {name: i for i, name in enumerate(classes.tolist())}
+    for row, label in enumerate(labels.tolist()):
+        if label not in index_of:
+            known = ", ".join(map(repr, classes[:10].tolist()))
+            if len(classes) > 10:
+                known += ", ..."
+            raise ValueError(f"label {label!r} in row {row} is not among the classes: {known}")
+    return np.array([index_of[label] for label in labels.tolist()], dtype=np.int64)
