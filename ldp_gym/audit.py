@@ -21,7 +21,12 @@ All audits are about one round and protect only the label. Those of eps and delt
 """
 
 from ldp_gym.channels.accounting import DeltaBounds
-from ldp_gym.privacy.black_box import EpsilonEstimate, estimate_epsilon
+from ldp_gym.privacy.black_box import (
+    DeltaEstimate,
+    EpsilonEstimate,
+    estimate_delta,
+    estimate_epsilon,
+)
 from ldp_gym.privacy.certificate import Certificate, certify, uniform_posterior
 from ldp_gym.privacy.densities import ExactEpsilon
 from ldp_gym.privacy.exact import exact_delta, exact_epsilon
@@ -30,10 +35,12 @@ from ldp_gym.privacy.floats import Reachability, reachable
 __all__ = [
     "Certificate",
     "DeltaBounds",
+    "DeltaEstimate",
     "EpsilonEstimate",
     "ExactEpsilon",
     "Reachability",
     "certify",
+    "estimate_delta",
     "estimate_epsilon",
     "exact_delta",
     "exact_epsilon",

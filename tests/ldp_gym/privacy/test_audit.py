@@ -2,13 +2,16 @@
 
 import itertools
 import math
+import re
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from adversarial_classes import audit as audit_classes
 from adversarial_classes import draw_table
 from broken_channels import ClearText, less_noise
 from helpers import ALPHA, CHANNELS, PURE, clipped_by_hand, make_channel
+from scipy.optimize import brentq
 
 import ldp_gym
 from ldp_gym import audit
@@ -18,6 +21,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
+from ldp_gym.core.sampling import categorical, laplace, normal
 from ldp_gym.privacy import densities
 from ldp_gym.privacy.densities import beyond_worst_case
 from ldp_gym.privacy.misfit import find_misfit
@@ -447,3 +451,198 @@ def test_rounding_of_two_in_a_billion_is_granted_to_the_worst_case(excess, notic
     log_density = np.array([[1.0 + excess, 0.0, 0.5]])
     found = beyond_worst_case(RandomizedResponse(2, 3, 9), 1.0, np.zeros(1, dtype=int), log_density)
     assert (found is not None) is noticed
+
+
+class GaussianNoise(Channel):
+    """The label's unit vector with normal noise; two labels are sqrt(2) apart."""
+
+    pure = False
+    sensitivity = math.sqrt(2.0)
+
+    def __init__(self, *sizes, **privacy):
+        super().__init__(*sizes, **privacy)
+        self.sigma = brentq(self.excess, 0.01, 1000.0)
+
+    def excess(self, sigma):
+        return gaussian_delta(self.sensitivity / sigma, self.epsilon) - self.delta
+
+    @property
+    def num_uniforms(self):
+        return self.num_labels
+
+    @property
+    def message_space(self):
+        return gym.spaces.Box(-np.inf, np.inf, (self.num_labels,), dtype=np.float64)
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return np.eye(self.num_labels)[labels] + self.sigma * normal(uniforms)
+
+    def log_density(self, messages, candidates, posterior=None):
+        distances = (messages[..., None, :] - np.eye(self.num_labels)) / self.sigma
+        norm = self.num_labels * (math.log(self.sigma) + 0.5 * math.log(2.0 * math.pi))
+        return -0.5 * np.square(distances).sum(axis=-1) - norm
+
+    def delta_bounds(self, candidates, epsilon, posterior=None):
+        delta = gaussian_delta(self.sensitivity / self.sigma, epsilon)
+        return delta, delta
+
+
+class WrongSensitivity(GaussianNoise):
+    """The classic mistake: noise for labels at a distance of 1."""
+
+    sensitivity = 1.0
+
+
+class NoDelta(GaussianNoise):
+    def delta_bounds(self, candidates, epsilon, posterior=None):
+        return 0, 0
+
+
+class OtherOrder(GaussianNoise):
+    def delta_bounds(self, epsilon, candidates, posterior=None):
+        return super().delta_bounds(candidates, epsilon)
+
+
+class OtherNames(GaussianNoise):
+    def delta_bounds(self, table, eps, posterior=None):
+        return super().delta_bounds(table, eps)
+
+
+class Upside(GaussianNoise):
+    def delta_bounds(self, candidates, epsilon, posterior=None):
+        return 0.5, 0.1
+
+
+@pytest.mark.parametrize("delta", [0.0069, 1e-5, 1e-8])
+def test_a_right_gaussian_channel_is_certified_with_an_interval_of_its_delta(delta):
+    certificate = certify(GaussianNoise(2, 5, 100, epsilon=1.0, delta=delta), FIVE)
+    assert certificate.holds
+    assert certificate.delta == pytest.approx(delta)
+    assert certificate.sampled_delta.low <= delta <= certificate.sampled_delta.high
+    assert certificate.sampled_delta.low >= 0.7 * delta
+    assert "sampled messages" in certificate.verdict
+
+
+@pytest.mark.parametrize("delta", [0.0069, 1e-5, 1e-8])
+@pytest.mark.parametrize("kind", [WrongSensitivity, NoDelta])
+def test_a_delta_that_messages_contradict_is_not_certified(kind, delta):
+    channel = kind(2, 5, 100, epsilon=1.0, delta=delta)
+    certificate = certify(channel, FIVE)
+    assert not certificate.holds
+    assert "delta_bounds that hold" in certificate.objection
+    with pytest.raises(AssertionError, match="delta_bounds that hold"):
+        check_channel(channel, samples=1_000)
+    rules = {"channel": channel, "hypotheses": FIVE, "horizon": 100}
+    with pytest.warns(BrokenPromiseWarning, match="delta_bounds that hold"):
+        ldp_gym.evaluate("uniform", rules, episodes=1)
+
+
+def test_the_arguments_of_delta_bounds_go_by_their_names():
+    channel = OtherOrder(2, 5, 100, epsilon=1.0, delta=0.01)
+    assert exact_delta(channel, FIVE, 1.0).upper == pytest.approx(0.01)
+
+
+def test_delta_bounds_with_other_names_are_refused():
+    with pytest.raises(ValueError, match="must take candidates, epsilon and posterior by these"):
+        certify(OtherNames(2, 5, 100, epsilon=1.0, delta=0.01), FIVE)
+
+
+def test_delta_bounds_that_are_not_in_order_are_refused():
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\] in order"):
+        certify(Upside(2, 5, 100, epsilon=1.0, delta=0.01), FIVE)
+
+
+def test_the_black_box_grants_a_channel_its_own_delta():
+    right = GaussianNoise(2, 5, 100, epsilon=1.0, delta=0.01)
+    estimate = estimate_epsilon(right, FIVE, confidence=1 - ALPHA)
+    assert estimate.holds
+    assert estimate.delta == 0.01
+
+
+def test_the_black_box_convicts_a_gaussian_channel_with_the_wrong_sensitivity():
+    wrong = WrongSensitivity(2, 5, 100, epsilon=1.0, delta=0.01)
+    assert not estimate_epsilon(wrong, FIVE).holds
+    assert not audit.estimate_delta(wrong, FIVE).holds
+
+
+class RareClearText(Channel):
+    """Laplace noise; with probability 1e-9 the label itself, beyond 1,000. Its density says so."""
+
+    num_uniforms = 2
+    message_space = gym.spaces.Box(-np.inf, np.inf, (), dtype=np.float64)
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        noisy = labels + (self.num_labels - 1) / self.epsilon * laplace(uniforms[..., 0])
+        return np.where(uniforms[..., 1] < 1e-9, 1000.5 + 2.0 * np.asarray(labels), noisy)
+
+    def log_density(self, messages, candidates, posterior=None):
+        scale = (self.num_labels - 1) / self.epsilon
+        labels = np.arange(self.num_labels)
+        noisy = -np.abs(messages[..., None] - labels) / scale - math.log(2.0 * scale)
+        is_label = messages[..., None] == 1000.5 + 2.0 * labels
+        return np.where(
+            (messages > 1000.0)[..., None], np.where(is_label, math.log(1e-9), -60.0), noisy
+        )
+
+    def worst_case_messages(self, candidates, posterior=None):
+        return np.array([0.0, self.num_labels - 1.0])
+
+
+def test_a_rare_message_in_the_clear_is_found_though_no_listed_worst_case_shows_it():
+    certificate = certify(RareClearText(2, 5, 100), FIVE)
+    assert not certificate.holds
+    assert certificate.epsilon == pytest.approx(60.0 + math.log(1e-9))
+    assert "worst_case_messages among which" in certificate.objection
+
+
+def test_a_certificate_that_is_not_exact_says_what_was_looked_at():
+    certificate = certify(HonestLaplace(2, 5, 100), FIVE)
+    assert certificate.holds
+    assert re.search(
+        r"holds over the listed worst cases \(2\) and [\d,]+ sampled messages", certificate.verdict
+    )
+    assert "exact" not in str(certificate)
+
+
+class HonestLaplace(RareClearText):
+    """The same without the leak."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return labels + (self.num_labels - 1) / self.epsilon * laplace(uniforms[..., 0])
+
+    def log_density(self, messages, candidates, posterior=None):
+        scale = (self.num_labels - 1) / self.epsilon
+        distances = np.abs(messages[..., None] - np.arange(self.num_labels)) / scale
+        return -distances - math.log(2.0 * scale)
+
+
+class OneHarmlessCase(Channel):
+    """Three messages; the one that it lists as its worst tells nothing."""
+
+    num_uniforms = 1
+    message_space = gym.spaces.Discrete(3)
+    law = np.array([[0.4, 0.4, 0.2], [0.4, 0.2, 0.4]])
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return categorical(self.law[labels], uniforms[..., 0])
+
+    def log_density(self, messages, candidates, posterior=None):
+        return np.log(self.law.T)[messages]
+
+    def worst_case_messages(self, candidates, posterior=None):
+        return np.array([0])
+
+
+def test_messages_that_can_be_enumerated_are_enumerated():
+    certificate = certify(OneHarmlessCase(2, 2, 100, epsilon=0.5), np.eye(2))
+    assert certificate.epsilon == pytest.approx(math.log(2.0))
+    assert certificate.method == "exact density ratio over all labels and all 3 messages"
+    assert not certificate.holds
+
+
+def test_a_certificate_is_printed_as_a_sentence():
+    certificate = certify(RandomizedResponse(2, 5, 100), FIVE)
+    assert str(certificate) == (
+        "the promise holds: promised eps = 1, delta = 0; found eps = 1, delta = 0, by the exact density "
+        "ratio over all labels; labels 0 and 1 differ most"
+    )

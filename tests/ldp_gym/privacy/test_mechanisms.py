@@ -27,6 +27,8 @@ KINDS = {
     "list of any length": lambda z: [1] * z,
     "array": lambda z: np.eye(4)[z],
     "set": lambda z: {z, "a"},
+    "dict": lambda z: {"answer": z},
+    "dict with other keys": lambda z: {"spam": 1} if z == 0 else {"eggs": z},
     "huge number": lambda z: 10**400 * (z % 2) - z,
 }
 
@@ -72,18 +74,97 @@ def test_the_bound_is_that_of_two_tails_of_half_the_error_each(delta):
     assert (found.tested, found.trials) == (1_000, 3_999)
 
 
-def test_a_leak_is_granted_up_to_delta():
-    """In the clear with probability 0.05, else randomized response at eps = 1: (1, 0.05)-private."""
+def clear_text_in_a_share_of_messages(share):
+    """In the clear with this probability, else randomized response at eps = 1: (1, share)-private."""
     rng = np.random.default_rng(0)
     respond_at_1 = respond(3, 1.0, rng)
-    leak = lambda label: 10 + label if rng.random() < 0.05 else respond_at_1(label)  # noqa: E731
+
+    def leak(label):
+        return 10 + label if rng.random() < share else respond_at_1(label)
+
+    return leak
+
+
+def test_a_leak_is_granted_up_to_delta():
     options = {"num_labels": 3, "claimed": 1.0, "trials": 40_000, "confidence": 1 - ALPHA}
-    granted, not_granted = (
-        audit.estimate_epsilon(leak, delta=delta, **options) for delta in (0.05, 0.0)
-    )
+    leak = clear_text_in_a_share_of_messages(0.05)
+    granted = audit.estimate_epsilon(leak, delta=0.05, **options)
     assert granted.holds
     assert granted.epsilon > 0.5
-    assert not_granted.epsilon > 3.0
+
+
+def test_a_leak_is_not_granted_without_delta():
+    options = {"num_labels": 3, "claimed": 1.0, "trials": 40_000, "confidence": 1 - ALPHA}
+    leak = clear_text_in_a_share_of_messages(0.05)
+    assert audit.estimate_epsilon(leak, **options).epsilon > 3.0
+
+
+def test_the_delta_of_a_leak_is_estimated_from_below():
+    options = {"num_labels": 3, "epsilon": 1.0, "trials": 40_000, "confidence": 1 - ALPHA}
+    leak = clear_text_in_a_share_of_messages(0.05)
+    estimate = audit.estimate_delta(leak, claimed=0.03, **options)
+    assert 0.03 < estimate.delta <= 0.05
+    assert estimate.holds is False
+    assert "the claim of delta = 0.03 is broken: delta >= 0.0" in estimate.verdict
+
+
+def test_a_delta_that_is_kept_holds():
+    options = {"num_labels": 3, "epsilon": 1.0, "trials": 40_000, "confidence": 1 - ALPHA}
+    leak = clear_text_in_a_share_of_messages(0.05)
+    assert audit.estimate_delta(leak, claimed=0.05, **options).holds
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_the_bound_on_delta_is_that_of_two_tails_of_half_the_error_each(epsilon):
+    send = respond(3, 1.0, np.random.default_rng(0))
+    estimate = audit.estimate_delta(
+        send, num_labels=3, epsilon=epsilon, trials=4_000, confidence=0.9
+    )
+    low, high = clopper_pearson(estimate.counts, estimate.tested, 0.1)
+    assert estimate.delta == pytest.approx(low - math.exp(epsilon) * high, rel=1e-6)
+    assert estimate.holds is None
+    assert "no delta was claimed" in estimate.verdict
+
+
+def test_a_delta_of_a_function_needs_an_epsilon():
+    with pytest.raises(TypeError, match="needs epsilon="):
+        audit.estimate_delta(lambda label: label, num_labels=2)
+
+
+def test_laplace_noise_in_floats_is_broken_by_its_low_bits_only():
+    rng = np.random.default_rng(0)
+    estimate = audit.estimate_epsilon(
+        lambda label: label / 10 + rng.laplace(scale=0.25), num_labels=3, claimed=0.8
+    )
+    assert not estimate.holds
+    assert estimate.floats_only
+    assert "broken by the low bits of floats" in estimate.verdict
+
+
+def test_too_little_noise_in_floats_is_broken_in_real_arithmetic():
+    rng = np.random.default_rng(0)
+    estimate = audit.estimate_epsilon(
+        lambda label: label / 10 + rng.laplace(scale=0.1), num_labels=3, claimed=0.8
+    )
+    assert not estimate.holds
+    assert not estimate.floats_only
+    assert "the claim of eps = 0.8 is broken" in estimate.verdict
+
+
+def test_an_estimate_is_printed_with_its_labels_an_example_and_both_counts():
+    rng = np.random.default_rng(0)
+    send = respond(2, 2.0, rng)
+    estimate = audit.estimate_epsilon(
+        lambda label: ["no", "yes"][send(label)], num_labels=2, claimed=1.0, trials=8_000
+    )
+    first, second = estimate.labels
+    hits, others = estimate.counts
+    expected = (
+        f"Label {first} against label {second}: messages such as '{['no', 'yes'][first]}' came "
+        f"{hits:,} times out of 2,000 from label {first} and {others:,} times out of 2,000 from "
+        f"label {second}"
+    )
+    assert expected in str(estimate)
 
 
 def test_a_pair_of_numbers_tells_where_neither_does():
@@ -92,7 +173,9 @@ def test_a_pair_of_numbers_tells_where_neither_does():
     difference = lambda label: (one := int(rng.integers(4)), one ^ (2 * label), rng.random())  # noqa: E731
     found = audit.estimate_epsilon(difference, num_labels=2, trials=4_000, floats=False)
     assert found.counts == (1_000, 0)
-    assert found.event.startswith("how often coordinate 0 with coordinate 1 came from label ")
+    assert found.event.startswith(
+        "this pair of values, coordinate 0 and coordinate 1, came at least "
+    )
 
 
 def test_the_trials_that_would_be_needed():
@@ -164,7 +247,6 @@ def now_and_then(label, calls=[0]):  # noqa: B006 - counts its calls
             "of type str for label ., and a number before|of type int .* a string before",
         ),
         (lambda label: None, "returned None of type NoneType for label .; a message is a number"),
-        (lambda label: {"label": label}, "of type dict .* a message is a number"),
     ],
 )
 def test_a_function_that_fails_gets_a_sentence(mechanism, message):
@@ -215,6 +297,21 @@ def test_columns_of_messages():
         [1.0, 99.0, 2.0, 3.0, 4.0, 2.0]
     ]
     assert Layout([b"\x81"]).matrix([b"\x03"]).tolist() == [[0, 0, 0, 0, 0, 0, 1, 1, 1]]
+
+
+def test_dicts_with_the_same_keys_have_a_column_for_each_value():
+    layout = Layout([{"b": 1, "a": 2.5}])
+    assert layout.names == ["value of 'a'", "value of 'b'"]
+    assert layout.matrix([{"a": 3, "b": 4}]).tolist() == [[3.0, 4.0]]
+
+
+def test_the_order_of_a_dict_does_not_count():
+    layout = Layout([{"b": 1, "a": 2}, {"c": 3}])
+    assert layout.matrix([{"b": 1, "a": 2}]).tolist() == layout.matrix([{"a": 2, "b": 1}]).tolist()
+
+
+def test_numbers_of_different_types_count_as_one():
+    assert Layout([1]).matrix([1.0, True, np.int64(1)]).tolist() == [[1.0], [1.0], [1.0]]
 
 
 def test_a_table_of_probabilities():
