@@ -1,6 +1,7 @@
 """What the tests share: small games, and how to play and to record them."""
 
 import pickle
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,14 @@ def clipped_by_hand(
 def totals(learner: Any, rules: dict[str, Any], episodes: int, seed: int = 0) -> np.ndarray:
     """The total KL of a learner in each of its first episodes, ``(episodes,)``."""
     return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=seed).kl[:, -1]
+
+
+def with_each_bit_flipped(content: bytes) -> Iterator[bytes]:
+    """Yield the bytes with their first bit flipped, then with the second one, and so on."""
+    for place in range(8 * len(content)):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << place % 8
+        yield bytes(damaged)
 
 
 def is_running(process: int) -> bool:

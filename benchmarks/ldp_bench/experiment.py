@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, lru_cache
-from importlib.util import find_spec
-from pathlib import Path
+from functools import cached_property, lru_cache
 from typing import Any
 
+from ldp_bench.fingerprints import fingerprint, learner_code, own_code, part_code
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import VERSION, validation
 from ldp_gym.core.errors import NoPrivacyWarning
-from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address
-from ldp_gym.engine.learners import LEARNERS, is_directory
+from ldp_gym.core.registry import Registry, import_object, is_address
 from ldp_gym.engine.rules import CHANNEL_RULES, Rules, canonical, describe_object
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
@@ -109,16 +106,30 @@ class Experiment:
     @cached_property
     def setup(self) -> dict[str, Any]:
         """Everything that identifies the experiment but the number of episodes and their blocks."""
-        played = {"learner": self.learner, "truth": self.truth, "leaders": self.leaders}
-        return {"rules": json.loads(self.rules.key), "options": dict(self.options), **played}
+        return {
+            "rules": json.loads(self.rules.key),
+            "learner": self.learner,
+            "options": dict(self.options),
+            "truth": self.truth,
+            "leaders": self.leaders,
+        }
+
+    def sources(self) -> dict[str, str]:
+        """Fingerprints of our packages, and of the modules, data and models that the experiment names."""
+        ours = own_code()
+        named = {self.learner: learner_code(self.learner), **_parts_code(self.rules)}
+        of_others = {name: code for name, code in named.items() if code != ours}
+        return {"ldp-gym": ours, **of_others}
 
     def cells(self, seed: int) -> list[Cell]:
         """Cut the episodes into blocks, which are the same for every learner."""
-        sources, block = _sources(self), max(1, min(self.block, _CELL_ROUNDS // self.horizon))
-        return [
-            Cell(replace(self, episodes=min(block, self.episodes - start)), seed + start, sources)
-            for start in range(0, self.episodes, block)
-        ]
+        sources = self.sources()
+        block = max(1, min(self.block, _CELL_ROUNDS // self.horizon))
+        cells = []
+        for start in range(0, self.episodes, block):
+            episodes = min(block, self.episodes - start)
+            cells.append(Cell(replace(self, episodes=episodes), seed + start, sources))
+        return cells
 
     def __str__(self) -> str:
         return f"{self.learner} on {self.channel}, T = {self.horizon:,}"
@@ -141,9 +152,15 @@ class Cell:
     @cached_property
     def configuration(self) -> str:
         """Everything that the result of the cell depends on, as one line of JSON."""
-        played = {"episodes": self.experiment.episodes, "seed": self.seed}
-        code = {"version": VERSION, "sources": dict(self.sources)}
-        return canonical({**self.experiment.setup, **played, **code})
+        return canonical(
+            {
+                **self.experiment.setup,
+                "episodes": self.experiment.episodes,
+                "seed": self.seed,
+                "version": VERSION,
+                "sources": dict(self.sources),
+            }
+        )
 
     @cached_property
     def key(self) -> str:
@@ -167,76 +184,25 @@ def _sizes(rules: Rules) -> tuple[int, int, int]:
     return scenario.game.num_hypotheses, scenario.game.num_labels, scenario.horizon
 
 
-# -- The code that a result depends on ----------------------------------------------------------------------
-
-
-def _sources(experiment: Experiment) -> dict[str, str]:
-    """Fingerprints of this package, and of the modules, data and models that an experiment names."""
-
-    def described(value: Any) -> Any:  # what is neither data nor fitted to data by its class
-        has_data = hasattr(value, "__array__") or hasattr(value, "predict_proba")
-        return describe_object(value if has_data else type(value))
-
-    sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
+def _parts_code(rules: Rules) -> dict[str, str]:
+    """Fingerprints of the packages and the data that rules name, by name."""
+    codes = {}
     for party, registry in PARTY_REGISTRIES.items():
-        name = getattr(experiment.rules, party)
-        if isinstance(name, str):
-            sources[name] = _part_code(registry, name)
-        options = getattr(experiment.rules, f"{party}_kwargs") or {}
-        for address in filter(is_address, (name, *options.values())):
+        part = getattr(rules, party)
+        if isinstance(part, str):
+            codes[part] = part_code(registry, part)
+
+        options = getattr(rules, f"{party}_kwargs") or {}
+        for address in filter(is_address, [part, *options.values()]):
+            codes[address] = part_code(registry, address)
             data = import_object(address, "data")
             if hasattr(data, "__array__") or isinstance(data, list | tuple):
-                sources[f"values of {address}"] = fingerprint(
-                    json.dumps(data, default=described).encode()
-                )
-            sources[address] = _part_code(registry, address)
-    return {name: code for name, code in sources.items() if code != own_code() or name == "ldp-gym"}
+                values = json.dumps(data, default=_describe_datum)
+                codes[f"values of {address}"] = fingerprint(values.encode())
+    return codes
 
 
-@cache  # imported code is fixed
-def own_code() -> str:
-    """Fingerprint of this package, and of the weights that come with it."""
-    folders = [folder for package in ("ldp_gym", "ldp_agents") for folder in _places(package)]
-    without_effect = {folder / "envs" / "rendering" for folder in folders}
-    files = [path for folder in folders for path in folder.rglob("*") if path.suffix != ".pyc"]
-    return _files_hash(path for path in files if not without_effect & set(path.parents))
-
-
-def learner_code(learner: str) -> str:
-    """Fingerprint of a learner's package (without importing it), or of a trained model's files."""
-    return (
-        _files_hash(Path(learner).iterdir())
-        if is_directory(learner)
-        else _part_code(LEARNERS, learner)
-    )
-
-
-def _part_code(registry: Registry[Any], name: str) -> str:
-    """Fingerprint of the package that defines the part of this name."""
-    package = registry.package_of(name)
-    if package in PACKAGES:
-        return own_code()
-    try:
-        return _files_hash(
-            path for place in _places(package) for path in (place, *place.rglob("*.py"))
-        )
-    except (ImportError, ValueError) as error:
-        raise ValueError(f"cannot import {registry.kind} {name!r}: {error}") from error
-
-
-def _places(package: str) -> list[Path]:
-    """A package's folders, or the file of a module."""
-    spec = find_spec(package)
-    if spec is None:
-        raise ImportError(f"No module named {package!r}")
-    return [Path(place) for place in spec.submodule_search_locations or [spec.origin or ""]]
-
-
-def _files_hash(paths: Iterable[Path]) -> str:
-    files = sorted(path for path in paths if path.is_file())
-    return fingerprint(b"".join(path.read_bytes() for path in files))
-
-
-def fingerprint(content: bytes) -> str:
-    """SHA-256 hash of bytes, in hexadecimal digits."""
-    return hashlib.sha256(content).hexdigest()
+def _describe_datum(value: Any) -> Any:
+    """An array or a fitted classifier by its contents, and anything else by its class."""
+    has_data = hasattr(value, "__array__") or hasattr(value, "predict_proba")
+    return describe_object(value if has_data else type(value))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ldp_bench import figures, tables
-from ldp_bench.experiment import own_code
+from ldp_bench.fingerprints import own_code
 from ldp_bench.results import Results, by_summary
 from ldp_bench.store import FILE, Store
 from ldp_bench.suites import SUITES, Finding, Suite, YourGame, judge
 from ldp_gym.core.errors import DamagedStoreError, extra
 from ldp_gym.core.files import write_text
-from ldp_gym.core.registry import is_address
+from ldp_gym.core.registry import addresses_in, is_address
 from ldp_gym.engine.learners import LEARNERS, is_directory
 from ldp_gym.statistics import Verdict
 
@@ -132,7 +131,7 @@ class Report:
     def _read(self, section: Section, settings: Mapping[str, Any]) -> tuple[Suite, Results]:
         """Suite of a run, and its results in the store; notes name learners that are not found now."""
         name, parameters, channels = section.name, settings["parameters"], settings["channels"]
-        code = re.findall(r"[\w.]+:[\w.]+", json.dumps([name, channels, parameters]))
+        code = addresses_in([name, channels, parameters])
         if code and not self._trust:
             raise ValueError(
                 f"they name code ({', '.join(code)}), which ldp-gym report --trust imports"

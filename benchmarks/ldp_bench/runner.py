@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ldp_bench.contained import call_contained
-from ldp_bench.experiment import PARTY_REGISTRIES, Cell, Experiment, learner_code, make_scenario
+from ldp_bench.experiment import PARTY_REGISTRIES, Cell, Experiment, make_scenario
+from ldp_bench.fingerprints import learner_code
 from ldp_bench.results import Results
 from ldp_bench.store import Outcome, Store
 from ldp_bench.suites import SUITES, Suite
@@ -119,7 +120,7 @@ def run(
         "parameters": suite.parameters,
     }
     settings |= {"episodes": episodes, "seed": seed, "size": size}
-    finished = store.finished()
+    finished = store.finished([cell.key for cell in cells])
     for fault in store.faults:
         warnings.warn(f"in {store.path}, {fault}", stacklevel=2)
     number = store.begin_run(suite.address, settings, [cell.key for cell in cells])

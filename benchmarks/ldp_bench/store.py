@@ -7,7 +7,6 @@ old and new results never mix.
 from __future__ import annotations
 
 import csv
-import io
 import json
 import platform
 import sqlite3
@@ -21,11 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from ldp_bench.experiment import Cell, fingerprint, own_code
+from ldp_bench.experiment import Cell
+from ldp_bench.fingerprints import fingerprint, own_code
 from ldp_gym.core import validation
 from ldp_gym.core.errors import DamagedStoreError, printable
-from ldp_gym.core.files import read_arrays, replacing, versions
-from ldp_gym.engine.rules import Rules
+from ldp_gym.core.files import (
+    before_file_operation,
+    pack_arrays,
+    replacing,
+    unpack_arrays,
+    versions,
+)
+from ldp_gym.core.validation import shorten
+from ldp_gym.engine.rules import Rules, canonical
 from ldp_gym.evaluation import Evaluation, join_episodes
 
 FILE = "results.sqlite"
@@ -36,6 +43,7 @@ EXPORTED = (
     "channel",
     "rules",
     "version",
+    "code",
     "truth",
     "seed",
     "round",
@@ -44,13 +52,40 @@ EXPORTED = (
 )
 """Columns of an export: one row per episode and checkpoint."""
 
-_TABLES = {
-    "cells": "key TEXT PRIMARY KEY, configuration TEXT NOT NULL, status TEXT NOT NULL, message TEXT, "
-    "evaluation BLOB, seconds REAL NOT NULL, finished TEXT NOT NULL",
-    "runs": "id INTEGER PRIMARY KEY, suite TEXT NOT NULL, settings TEXT NOT NULL, keys TEXT NOT NULL, "
-    "command TEXT NOT NULL, machine TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL, "
-    "finished TEXT",
+_CELLS_AT_A_TIME = 100
+"""Number of cells that an export reads at a time."""
+
+_CODE_DIGITS = 12
+"""Number of digits of the code's fingerprint that are shown."""
+
+_CELLS = {
+    "key": "TEXT PRIMARY KEY",
+    "configuration": "TEXT NOT NULL",
+    "status": "TEXT NOT NULL",
+    "message": "TEXT",
+    "evaluation": "BLOB",
+    "seconds": "REAL NOT NULL",
+    "finished": "TEXT NOT NULL",
 }
+"""Columns of the table of cells, with their types in SQL."""
+
+_RUNS = {
+    "id": "INTEGER PRIMARY KEY",
+    "suite": "TEXT NOT NULL",
+    "settings": "TEXT NOT NULL",
+    "keys": "TEXT NOT NULL",
+    "command": "TEXT NOT NULL",
+    "machine": "TEXT NOT NULL",
+    "versions": "TEXT NOT NULL",
+    "started": "TEXT NOT NULL",
+    "finished": "TEXT",
+}
+"""Columns of the table of runs, with their types in SQL."""
+
+_TABLES = {"cells": _CELLS, "runs": _RUNS}
+
+_STATUSES = ("done", "incompatible", "failed")
+"""Ends of a cell: played, refused by its learner, failed."""
 
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Errors of reading a damaged row."""
@@ -118,18 +153,26 @@ class Store:
             )
         with self._open() as database:
             if not read_only:
-                database.execute(
-                    "BEGIN IMMEDIATE"
-                )  # all tables or none, should this process be killed
-            tables = {row["name"] for row in database.execute("SELECT name FROM sqlite_master")}
-            if any(not name.startswith("sqlite_") for name in tables - {*_TABLES}):
-                raise self._refusal("it is another program's database")
+                # All tables are made or none, should this process be killed.
+                database.execute("BEGIN IMMEDIATE")
+                self._make_tables(database)
+            self._check_tables(database)
+            before_file_operation("commit")
+
+    def _make_tables(self, database: sqlite3.Connection) -> None:
+        """Make the tables of a file that has none."""
+        tables = database.execute("SELECT name FROM sqlite_master").fetchall()
+        if not tables:
             for table, columns in _TABLES.items():
-                if not read_only:
-                    database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-                found = [row["name"] for row in database.execute(f"PRAGMA table_info({table})")]
-                if found != [column.split()[0] for column in columns.split(",")]:
-                    raise self._refusal("it is another program's database")
+                declared = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+                database.execute(f"CREATE TABLE {table} ({declared})")
+
+    def _check_tables(self, database: sqlite3.Connection) -> None:
+        """Refuse a database with other tables."""
+        for table, columns in _TABLES.items():
+            rows = database.execute(f"PRAGMA table_info({table})")
+            if [row["name"] for row in rows] != list(columns):
+                raise self._refusal("it is another program's database, or of another version")
 
     def _refusal(self, reason: object) -> DamagedStoreError:
         return DamagedStoreError(
@@ -151,7 +194,7 @@ class Store:
 
     def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
         with self._open() as database:
-            return database.execute(f"SELECT * FROM {query}", values).fetchall()
+            return database.execute(f"SELECT {query}", values).fetchall()
 
     def _note(self, fault: str) -> None:
         if fault not in self.faults:
@@ -159,112 +202,251 @@ class Store:
 
     def save(self, cell: Cell, outcome: Outcome) -> None:
         """Keep a cell's outcome, in one transaction."""
-        blob = None if outcome.evaluation is None else _pack(outcome.evaluation)
-        row = (
-            cell.key,
-            cell.configuration,
-            outcome.status,
-            outcome.message,
-            blob,
-            outcome.seconds,
-            _now(),
-        )
-        with self._open() as database:
-            database.execute("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self.save_all([(cell, outcome)])
 
-    def finished(self) -> set[str]:
-        """Keys of the cells that need not be played: neither failed nor unreadable."""
-        return {key for key, _, outcome in self._cells() if outcome.status != "failed"}
+    def save_all(self, played: Sequence[tuple[Cell, Outcome]]) -> None:
+        """Keep cells' outcomes, in one transaction."""
+        rows = [
+            (
+                cell.key,
+                cell.configuration,
+                outcome.status,
+                outcome.message,
+                None if outcome.evaluation is None else _pack(outcome.evaluation),
+                outcome.seconds,
+                _now(),
+            )
+            for cell, outcome in played
+        ]
+        with self._open() as database:
+            database.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            before_file_operation("commit")
+
+    def finished(self, keys: Sequence[str]) -> set[str]:
+        """The given keys whose cells need not be played: neither failed nor unreadable."""
+        return {key for key, outcome in self.outcomes(keys).items() if outcome.status != "failed"}
 
     def outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Outcomes of cells by their keys, of those that were played and can be read."""
         asked = json.dumps(keys)  # as one value: SQLite limits their number
-        found = self._cells("WHERE key IN (SELECT value FROM json_each(?))", asked)
-        return {key: outcome for key, _, outcome in found}
+        rows = self._select("* FROM cells WHERE key IN (SELECT value FROM json_each(?))", asked)
+        cells = [self._read(row) for row in rows]
+        return {cell.key: cell.outcome for cell in cells if cell is not None}
 
-    def _cells(
-        self, where: str = "", *values: str
-    ) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
-        """The key, configuration and outcome of every cell that can be read."""
-        for row in self._select(f"cells {where} ORDER BY configuration", *values):
-            try:
-                if fingerprint(row["configuration"].encode()) != row["key"]:
-                    raise ValueError("its configuration has changed")
-                if row["status"] not in ("done", "incompatible", "failed"):
-                    raise ValueError(f"its status is {row['status']!r}")
-                blob = io.BytesIO(row["evaluation"]) if row["status"] == "done" else None
-                evaluation = Evaluation.from_arrays(read_arrays(blob)) if blob else None
-                outcome = Outcome(row["status"], evaluation, row["message"], float(row["seconds"]))
-                yield row["key"], json.loads(row["configuration"]), outcome
-            except _UNREADABLE as error:
-                self._note(
-                    f"the cell {str(row['key'])[:12]} cannot be read ({error}): bench plays it again"
-                )
+    def _read(self, row: sqlite3.Row) -> StoredCell | None:
+        """A cell from its row; None, and a note, if the row cannot be read."""
+        try:
+            configuration = read_configuration(row["configuration"])
+            if fingerprint(row["configuration"].encode()) != row["key"]:
+                raise ValueError("its configuration has changed")
+            if row["status"] not in _STATUSES:
+                raise ValueError(f"its status is {row['status']!r}")
+            evaluation = None
+            if row["status"] == "done":
+                evaluation = _unpack(row["evaluation"])
+            outcome = Outcome(row["status"], evaluation, row["message"], float(row["seconds"]))
+            return StoredCell(row["key"], configuration, outcome)
+        except _UNREADABLE as error:
+            self._note(
+                f"the cell {str(row['key'])[:12]} cannot be read ({error}): bench plays it again"
+            )
+            return None
 
     def begin_run(self, suite: str, settings: Mapping[str, Any], keys: Iterable[str]) -> int:
         """Record the start of a run: its suite, settings, machine, versions and cells; return its number."""
-        made_by = versions("ldp-gym", "numpy", "scipy", "gymnasium") | {"code": own_code()[:12]}
-        kept = [
-            json.dumps(value, sort_keys=True) for value in (dict(settings), list(keys), made_by)
-        ]
-        row = (suite, *kept, printable(" ".join(sys.argv)), platform.platform(), _now())
-        columns = "suite, settings, keys, versions, command, machine, started"
+        made_by = versions("ldp-gym", "numpy", "scipy", "gymnasium")
+        made_by["code"] = own_code()[:_CODE_DIGITS]
+        row = {
+            "suite": suite,
+            "settings": json.dumps(dict(settings), sort_keys=True),
+            "keys": json.dumps(list(keys)),
+            "command": printable(" ".join(sys.argv)),
+            "machine": platform.platform(),
+            "versions": json.dumps(made_by, sort_keys=True),
+            "started": _now(),
+        }
+        columns = ", ".join(row)
+        places = ", ".join("?" for _ in row)
         with self._open() as database:
             added = database.execute(
-                f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+                f"INSERT INTO runs ({columns}) VALUES ({places})", list(row.values())
             )
+            before_file_operation("commit")
             return int(added.lastrowid or 0)
 
     def end_run(self, run: int) -> None:
         with self._open() as database:
             database.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
+            before_file_operation("commit")
 
     def runs(self) -> list[dict[str, Any]]:
         """The runs that can be read, in order, with their settings."""
-        found = []
-        for row in self._select("runs ORDER BY id"):
+        runs = []
+        for row in self._select("* FROM runs ORDER BY id"):
             try:
-                read = {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
-                found.append(dict(row) | read)
+                runs.append(_read_run(row))
             except _UNREADABLE as error:
                 self._note(f"the record of run {row['id']} cannot be read ({error}): run it again")
-        return found
+        return runs
 
-    def export(self, path: str | Path) -> int:
-        """Write one row per episode and checkpoint to a CSV file; return their number."""
-        path, count = Path(path), 0
+    def export(self, path: str | Path, *, all_code: bool = False) -> int:
+        """Write one row per episode and checkpoint to a CSV file; return their number.
+
+        Where an episode was played by several versions of the code, its latest result is written; with
+        ``all_code`` each of them, told apart by the column ``code``.
+        """
+        path = Path(path)
         if path.suffix != ".csv":
             raise ValueError(f"an export is a .csv file, got {path.name!r}")
+        count = 0
         with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(EXPORTED)
-            for _, played, outcome in self._cells():
-                options, rules = (
-                    json.dumps(played[name], sort_keys=True) for name in ("options", "rules")
-                )
-                shared = (
-                    played["learner"],
-                    options,
-                    played["rules"].get("channel", Rules.channel),
-                    rules,
-                    played["version"],
-                )
-                if (result := outcome.evaluation) is None:
-                    continue
-                for place in np.ndindex(result.kl.shape):
-                    *truth, episode, at = place
-                    which = truth[0] if truth else played["truth"], played["seed"] + episode
-                    writer.writerow(
-                        [*shared, *which, result.rounds[at], result.kl[place], result.tv[place]]
-                    )
-                    count += 1
+            for row in self._exported_rows(all_code):
+                writer.writerow(row)
+                count += 1
         return count
+
+    def _exported_rows(self, all_code: bool) -> Iterator[list[Any]]:
+        """Rows of an export, the latest cells first; an episode is written once."""
+        written: dict[tuple[str, ...], set[int]] = {}  # seeds of episodes, by what else they are
+        for cell in self._latest_first():
+            if cell.outcome.evaluation is None:
+                continue
+            episodes = cell.game
+            if all_code:
+                episodes += (cell.code,)
+            seeds = written.setdefault(episodes, set())
+            yield from _rows_of(cell, without=frozenset(seeds))
+            seeds.update(cell.seeds)
+
+    def _latest_first(self) -> Iterator[StoredCell]:
+        """The cells that can be read, from the latest on; few of them are in memory at a time."""
+        order = "ORDER BY finished DESC, rowid DESC"
+        keys = [key for (key,) in self._select(f"key FROM cells {order}")]
+        for start in range(0, len(keys), _CELLS_AT_A_TIME):
+            asked = json.dumps(keys[start : start + _CELLS_AT_A_TIME])
+            rows = self._select(
+                f"* FROM cells WHERE key IN (SELECT value FROM json_each(?)) {order}", asked
+            )
+            for row in rows:
+                cell = self._read(row)
+                if cell is not None:
+                    yield cell
+
+
+@dataclass(frozen=True)
+class StoredCell:
+    """A cell as it was read from a store."""
+
+    key: str
+    configuration: dict[str, Any]
+    outcome: Outcome
+
+    @property
+    def code(self) -> str:
+        """Fingerprint of all code that played it."""
+        return fingerprint(canonical(self.configuration["sources"]).encode())[:_CODE_DIGITS]
+
+    @property
+    def seeds(self) -> range:
+        """Seeds of its episodes."""
+        first = self.configuration["seed"]
+        return range(first, first + self.configuration["episodes"])
+
+    @property
+    def game(self) -> tuple[str, ...]:
+        """Everything that tells its episodes from others of the same code and seeds."""
+        names = ("learner", "options", "rules", "truth")
+        return tuple(json.dumps(self.configuration[name], sort_keys=True) for name in names)
+
+
+def _rows_of(cell: StoredCell, without: frozenset[int]) -> Iterator[list[Any]]:
+    """Rows of an export for the episodes of a cell, without those of the given seeds."""
+    configuration = cell.configuration
+    rules = configuration["rules"]
+    played = [
+        configuration["learner"],
+        json.dumps(configuration["options"], sort_keys=True),
+        rules.get("channel", Rules.channel),
+        json.dumps(rules, sort_keys=True),
+        configuration["version"],
+        cell.code,
+    ]
+    evaluation = cell.outcome.evaluation
+    assert evaluation is not None
+    for place in np.ndindex(evaluation.kl.shape):
+        *truths, episode, checkpoint = place
+        truth = truths[0] if truths else configuration["truth"]
+        seed = cell.seeds[episode]
+        if seed not in without:
+            losses = [evaluation.kl[place], evaluation.tv[place]]
+            yield [*played, truth, seed, evaluation.rounds[checkpoint], *losses]
+
+
+# -- What a store says is data ------------------------------------------------------------------------------
+
+
+def read_configuration(text: str) -> dict[str, Any]:
+    """Configuration of a cell, checked: its entries have the types that :class:`Cell` writes.
+
+    Raises:
+        ValueError: if an entry is missing, or something else.
+    """
+    configuration = json.loads(text)
+    kinds: dict[str, Any] = {
+        "rules": dict,
+        "learner": str,
+        "options": dict,
+        "truth": (int, str, type(None)),
+        "leaders": bool,
+        "episodes": int,
+        "seed": int,
+        "version": str,
+        "sources": dict,
+    }
+    return _checked("configuration", configuration, kinds)
+
+
+def _read_run(row: sqlite3.Row) -> dict[str, Any]:
+    """A run's record, checked like :func:`read_configuration`."""
+    kinds: dict[str, Any] = {
+        "learners": list,
+        "channels": list,
+        "parameters": dict,
+        "episodes": (int, type(None)),
+        "seed": int,
+        "size": str,
+    }
+    settings = _checked("settings", json.loads(row["settings"]), kinds)
+    for entry in ("learners", "channels"):
+        if not all(isinstance(name, str) for name in settings[entry]):
+            raise ValueError(f"its settings has {entry} = {shorten(settings[entry])}")
+    keys = json.loads(row["keys"])
+    made_by = json.loads(row["versions"])
+    if not isinstance(keys, list) or not isinstance(made_by, dict):
+        raise ValueError("its keys are no list, or its versions no table")
+    return {**dict(row), "settings": settings, "keys": keys, "versions": made_by}
+
+
+def _checked(name: str, value: object, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """A dict with exactly these entries, of these types."""
+    if not isinstance(value, dict) or set(value) != set(kinds):
+        raise ValueError(f"its {name} has other entries than {', '.join(kinds)}")
+    for entry, kind in kinds.items():
+        if not isinstance(value[entry], kind):
+            raise ValueError(f"its {name} has {entry} = {shorten(value[entry])}")
+    return value
 
 
 def _pack(evaluation: Evaluation) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **evaluation.arrays)  # losses hardly compress
-    return buffer.getvalue()
+    """Arrays of an evaluation as bytes with a checksum."""
+    return pack_arrays(evaluation.arrays)
+
+
+def _unpack(packed: bytes) -> Evaluation:
+    """Evaluation of the bytes that :func:`_pack` has made."""
+    return Evaluation.from_arrays(unpack_arrays(packed).arrays)
 
 
 def _now() -> str:

@@ -23,7 +23,7 @@ from rich.console import Console
 import ldp_gym
 from ldp_agents.rl import Model, load, network
 from ldp_agents.rl.amortized import CLASSES, make_rules
-from ldp_agents.rl.storage import CARD, SHIPPED
+from ldp_agents.rl.storage import MODEL, SHIPPED
 from ldp_agents.rl.training import SCORES, Config, default_steps, train_agent
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.rules import Rules
@@ -169,7 +169,7 @@ def trained(options: argparse.Namespace, console: Console) -> list[Any]:
     models = []
     for seed in range(options.seeds):
         path = options.out / f"amortized-{seed}"
-        if not (path / CARD).exists():
+        if not (path / MODEL).exists():
             config = Config("amortized", {}, options.steps, seed)
             train_agent(config, path, console=console, scores=5)
         minutes = json.loads((path / SCORES).read_text().splitlines()[-1])["cpu_seconds"] / 60.0

@@ -230,17 +230,31 @@ def is_address(value: object) -> bool:
     )
 
 
+def addresses_in(value: Any) -> list[str]:
+    """List the ``"module:object"`` addresses anywhere in data, keys of dicts included.
+
+    Example:
+        >>> addresses_in({"truth": "replay", "truth_kwargs": {"labels": ["mine:y", 3]}})
+        ['mine:y']
+    """
+    if is_address(value):
+        return [value]
+    if isinstance(value, Mapping):
+        items = [*value.keys(), *value.values()]
+    elif isinstance(value, list | tuple):
+        items = list(value)
+    else:
+        items = []
+    return [address for item in items for address in addresses_in(item)]
+
+
 def refuse_addresses(value: Any, source: str) -> None:
     """Refuse a ``"module:object"`` address anywhere in data that was read from the file ``source``."""
-    if is_address(value):
+    for address in addresses_in(value):
         raise UntrustedCodeError(
-            f"{source} names code, {value!r}, and a file may only name registered parts: register the part, "
-            f"or leave it out of the file and give it in Python or on the command line"
+            f"{source} names code, {address!r}, and a file may only name registered parts: register the "
+            f"part, or leave it out of the file and give it in Python or on the command line"
         )
-    if isinstance(value, Mapping):
-        value = [*value.keys(), *value.values()]
-    for one in value if isinstance(value, list | tuple) else ():
-        refuse_addresses(one, source)
 
 
 def resolve(value: Any, kind: str) -> Any:

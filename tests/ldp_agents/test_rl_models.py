@@ -6,7 +6,16 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import ALPHA, CHANNELS, TABLE, make_channel, record, small_rules, totals
+from helpers import (
+    ALPHA,
+    CHANNELS,
+    TABLE,
+    make_channel,
+    record,
+    small_rules,
+    totals,
+    with_each_bit_flipped,
+)
 from rl_helpers import untrained
 from scipy import stats
 
@@ -152,6 +161,22 @@ def test_the_shipped_model_is_near_bayes(channel, epsilon):
     assert ours.mean() < 1.25 * bayes.mean()
 
 
+def test_a_model_with_a_flipped_bit_is_refused(tmp_path):
+    save(Model({"w": np.ones(3)}, {}), tmp_path)
+    file = tmp_path / "model.ldp"
+    for damaged in with_each_bit_flipped(file.read_bytes()):
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match="model.ldp is not a model"):
+            load(tmp_path)
+
+
+def test_saving_a_model_writes_one_file(tmp_path):
+    """So that nobody can read new weights with the old card."""
+    save(untrained(), tmp_path)
+    save(untrained(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.ldp"]
+
+
 def test_a_stored_model_is_the_model(tmp_path):
     rules = small_rules()
     model = untrained()
@@ -163,9 +188,6 @@ def test_a_stored_model_is_the_model(tmp_path):
         )
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
     assert track_of(load(tmp_path)) == "uninformed"
-    (tmp_path / "policy.zip").touch()
-    save(model, tmp_path)
-    assert not (tmp_path / "policy.zip").exists(), "a directory holds one model"
     with pytest.raises(TypeError, match="a trained model has no options, got .'rate'. for"):
         ldp_agents.make(str(tmp_path), Rules(**rules).scenario().game, rate=2.0)
 

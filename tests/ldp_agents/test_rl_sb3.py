@@ -1,5 +1,7 @@
 """stable-baselines3: our games equal a DummyVecEnv, and its policies, saved by one call, are learners."""
 
+import json
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -15,8 +17,10 @@ import ldp_agents
 import ldp_gym
 from ldp_agents.rl import SB3VecEnv, ScoreEvalCallback, load, make_sb3_env, save, score_policy
 from ldp_agents.rl.policies import PolicyLearner
+from ldp_agents.rl.storage import read_model
 from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
+from ldp_gym.core.files import pack_arrays
 from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.learners import play_stepwise, plays_blocks
 from ldp_gym.engine.rules import Rules
@@ -488,16 +492,18 @@ def test_a_policy_plays_only_the_game_that_it_was_trained_on(trained, played_on,
         learner(Rules(**small_rules() | played_on).scenario().game)
 
 
-def test_a_card_names_no_code(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("split", "model.ldp names code, 'os:system'"), ("PPO", "unknown algorithm 'os:sys")],
+)
+def test_a_card_names_no_code(tmp_path, name, message):
     save(PPO("MlpPolicy", make_sb3_env(num_envs=2, **EASY), **SHORT), tmp_path)
-    card = (tmp_path / "model.json").read_text()
-    for name, message in (
-        ("split", "json names code, 'os:system'"),
-        ("PPO", "unknown algorithm 'os:sys"),
-    ):
-        (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))
-        with pytest.raises(ValueError, match=message):
-            load(tmp_path, trust=True)(Rules(**EASY).scenario().game)
+    card, arrays = read_model(tmp_path)
+    edited = json.loads(json.dumps(card).replace(f'"{name}"', '"os:system"'))
+    (tmp_path / "model.ldp").write_bytes(pack_arrays(arrays, edited))
+
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path, trust=True)(Rules(**EASY).scenario().game)
 
 
 def test_a_policy_with_a_memory_remembers_a_round_once():

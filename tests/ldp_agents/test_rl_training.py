@@ -15,14 +15,15 @@ import torch
 from command_line import run_in_line as run
 from helpers import assert_less, totals
 from rl_helpers import EASY
-from stable_baselines3 import PPO
 
 import ldp_agents
 import ldp_gym
 from ldp_agents.rl import SB3VecEnv, amortized, load, score_policy, training
 from ldp_agents.rl.settings import algorithms, settings_of
+from ldp_agents.rl.storage import read_model
 from ldp_agents.rl.training import Config, train_agent
 from ldp_gym.core import seed_ranges
+from ldp_gym.core.files import pack_arrays
 from ldp_gym.engine.rules import Rules
 from ldp_gym.statistics import score_totals
 from ldp_gym.testing import check_learner
@@ -174,7 +175,7 @@ def test_a_policy_of_raw_messages_is_trained_and_scored(raw_run):
 
 
 def test_a_policy_of_raw_messages_can_be_scored_again(raw_run):
-    model = PPO.load(raw_run.directory / "policy.zip", device="cpu")
+    model = load(raw_run.directory, trust=True).algorithm
     score = score_policy(model, episodes=128, observation="message", **EASY)
     assert float(score) == pytest.approx(float(raw_run.trained.score), abs=1e-4)
 
@@ -210,15 +211,23 @@ def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
     assert load(tmp_path)(Rules(**EASY).scenario().game)
 
 
-def test_what_is_not_a_model_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no model\.json in .*nowhere, which save"):
+def test_a_directory_without_a_model_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no model\.ldp in .*nowhere, which save"):
         load(tmp_path / "nowhere")
-    (tmp_path / "model.json").write_text(json.dumps({"trained_on": {}}))
-    (tmp_path / "weights.npz").write_bytes(pickle.dumps([1]))
-    with pytest.raises(ValueError, match="does not hold a model's weights"):
-        load(tmp_path)
-    (tmp_path / "model.json").write_text("[1]")
-    with pytest.raises(ValueError, match="not the card of a model"):
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pickle.dumps([1]), "it does not hold arrays"),
+        (pack_arrays({}, {"trained_on": {}})[:-1], "its checksum is wrong"),
+        (pack_arrays({}, {"trained_on": [1]}), "trained_on must be a dict"),
+        (pack_arrays({}, {}), "trained_on must be a dict"),
+    ],
+)
+def test_what_is_not_a_model_is_refused(tmp_path, content, message):
+    (tmp_path / "model.ldp").write_bytes(content)
+    with pytest.raises(ValueError, match=f"model.ldp is not a model: {message}"):
         load(tmp_path)
 
 
@@ -267,7 +276,7 @@ def test_a_stopped_run_leaves_the_model_of_its_last_score(
     load(tmp_path, trust=True)(
         Rules(hypotheses="disjoint", channel="split", horizon=40).scenario().game
     )
-    assert 0 < json.loads((tmp_path / "model.json").read_text())["config"]["steps"] < 6_000
+    assert 0 < read_model(tmp_path).card["config"]["steps"] < 6_000
 
 
 def test_the_command_trains(tmp_path):

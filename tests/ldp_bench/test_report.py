@@ -15,6 +15,7 @@ import ldp_bench
 from ldp_bench import SUITES, Results, Store, judge, report
 from ldp_bench.report import Report
 from ldp_bench.store import Outcome
+from ldp_gym.core.errors import DamagedStoreError
 from ldp_gym.statistics import Verdict
 
 EVIL = "<script>window.hacked = 1"  # the name of a trained model's directory
@@ -188,12 +189,40 @@ def test_a_custom_suite_is_imported_only_with_trust(tmp_path, monkeypatch):
     assert (tmp_path / "figures" / "---mine.svg").exists()
 
 
-@pytest.mark.parametrize("parameters", [3, {"rules": 3}, {"rules": {"horizon": []}}, {"other": 1}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"learners": ["this:é"]},  # looked up, and not imported
+        {"channels": ["this:é"]},
+        {"parameters": {"rules": {"hypotheses": "this:é"}}},
+        {"parameters": {"rules": {"truth_kwargs": {"labels": ["this:é"]}}}},
+        {"parameters": {"rules": {"nature_kwargs": {"this:é": 1}}}},
+    ],
+)
+@pytest.mark.parametrize("suite", ["your-game", "this:é"])
+def test_a_store_that_names_a_module_does_not_import_it(tmp_path, suite, settings):
+    """`import this` prints a poem; its escaped form in JSON is no word and a colon."""
+    sys.modules.pop("this", None)
+    Store(tmp_path).begin_run(suite, RUN | settings, [])
+    Report(tmp_path).write()
+    assert "this" not in sys.modules
+
+
+@pytest.mark.parametrize("parameters", [{"rules": 3}, {"rules": {"horizon": []}}, {"other": 1}])
 @pytest.mark.parametrize("suite", ["your-game", "limit"])
-def test_a_record_of_nonsense_is_noted(tmp_path, suite, parameters):
-    settings = RUN | {"learners": [3], "episodes": "x", "parameters": parameters}
+def test_a_record_of_an_unknown_game_is_noted(tmp_path, suite, parameters):
+    settings = RUN | {"channels": ["no such channel"], "parameters": parameters}
     Store(tmp_path).begin_run(suite, settings, [])
     assert "Its experiments are not known here" in Report(tmp_path).write().read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "nonsense", [{"parameters": 3}, {"learners": [3]}, {"episodes": "x"}, {"seed": None}]
+)
+def test_a_record_of_nonsense_is_no_run(tmp_path, nonsense):
+    Store(tmp_path).begin_run("limit", RUN | nonsense, [])
+    with pytest.raises(DamagedStoreError, match="has no run that can be read: .*its settings has"):
+        Report(tmp_path)
 
 
 @pytest.fixture

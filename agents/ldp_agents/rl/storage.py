@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ldp_agents.rl.learner import Model, NetworkLearner
 from ldp_agents.rl.policies import PolicyLearner, algorithm_class, game_parameters
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, UntrustedCodeError
-from ldp_gym.core.files import read_arrays, replacing, versions, write_text
+from ldp_gym.core.files import pack_arrays, unpack_arrays, versions, write_bytes
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import MakeLearner, Track
 from ldp_gym.envs.box import BoxArguments
 from ldp_gym.envs.features import Logits, RawRow, RunningEvidence
 
-CARD = "model.json"
-"""File of a model's card."""
+MODEL = "model.ldp"
+"""File of a model: its card, and arrays or a policy of stable-baselines3 (which is a pickle)."""
 
-WEIGHTS = "weights.npz"
-"""File of a network's arrays."""
-
-POLICY = "policy.zip"
-"""File of a policy of stable-baselines3, which is a pickle."""
+_POLICY = "policy"
+"""Entry of a card that names a policy's algorithm, and array with the bytes of its file."""
 
 SHIPPED = Path(__file__).parent / "weights" / "amortized"
 """Directory of the model that comes with the package."""
@@ -54,19 +53,18 @@ def save(model: Any, directory: str | Path) -> None:
             one.
     """
     path = validation.path("directory", directory)
-    network = isinstance(model, Model)
-    card = {"trained_on": dict(model.trained_on), **model.card} if network else _policy_card(model)
+    arrays: dict[str, npt.NDArray[Any]]
+    if isinstance(model, Model):
+        card = {"trained_on": dict(model.trained_on), **model.card}
+        arrays = {name: np.asarray(array, np.float32) for name, array in model.parameters.items()}
+    else:
+        card = _policy_card(model)
+        policy = io.BytesIO()
+        model.save(policy)
+        arrays = {_POLICY: np.frombuffer(policy.getvalue(), np.uint8)}
+
     path.mkdir(parents=True, exist_ok=True)
-    with replacing(path / (WEIGHTS if network else POLICY)) as part:
-        if network:
-            arrays: dict[str, Any] = {
-                name: np.float32(array) for name, array in model.parameters.items()
-            }
-            np.savez_compressed(part, **arrays)
-        else:
-            model.save(part)
-    (path / (POLICY if network else WEIGHTS)).unlink(missing_ok=True)  # of a former model
-    write_text(path / CARD, json.dumps(card, indent=2) + "\n")
+    write_bytes(path / MODEL, pack_arrays(arrays, card))
 
 
 def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
@@ -81,23 +79,20 @@ def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
         ValueError: if its files are damaged.
         UntrustedCodeError: if it holds such a policy, and ``trust`` is not set.
     """
-    path, trust = validation.path("directory", directory), validation.flag("trust", trust)
-    if not (path / CARD).exists():
-        raise FileNotFoundError(f"no {CARD} in {path}, which save() and 'ldp-gym train' write")
-    if not (path / WEIGHTS).exists():
-        if not trust:
-            raise UntrustedCodeError(
-                f"{path / POLICY} runs whatever code it holds when it is read. If you trust whoever "
-                f"made it, say so: trust=True, or --trust on the command line"
-            )
-        return StoredPolicy(path)
-    card = read_card(path)
-    try:
-        arrays = read_arrays(path / WEIGHTS)
-    except ValueError as error:
-        raise ValueError(f"{path / WEIGHTS} does not hold a model's weights: {error}") from error
-    parameters = {name: array.astype(np.float64) for name, array in arrays.items()}
-    return Model(parameters, card.pop("trained_on"), card)
+    path = validation.path("directory", directory)
+    trust = validation.flag("trust", trust)
+    if not (path / MODEL).exists():
+        raise FileNotFoundError(f"no {MODEL} in {path}, which save() and 'ldp-gym train' write")
+    card, arrays = read_model(path)
+    if _POLICY not in card:
+        parameters = {name: array.astype(np.float64) for name, array in arrays.items()}
+        return Model(parameters, card.pop("trained_on"), card)
+    if not trust:
+        raise UntrustedCodeError(
+            f"{path / MODEL} runs whatever code it holds when it is read. If you trust whoever made it, "
+            f"say so: trust=True, or --trust on the command line"
+        )
+    return StoredPolicy(path)
 
 
 @dataclass(frozen=True)
@@ -111,18 +106,25 @@ class StoredPolicy:
     @property
     def example_rules(self) -> dict[str, Any]:
         """The rules of the game that it was trained on."""
-        return dict(read_card(self.directory)["config"]["rules"])
+        card, _ = read_model(self.directory)
+        return dict(card["config"]["rules"])
 
     def __call__(self, game: Game) -> PolicyLearner:
-        card = read_card(self.directory)
+        card, _ = read_model(self.directory)
         if card["config"].get("observation") == "message":
             raise IncompatibleChannelError(
                 f"the policy in {self.directory} reads raw messages next to their contexts, which "
-                f"learners are not shown: load {POLICY} with {card['policy']}.load(), and score it "
-                f'with score_policy(model, "LDPDistBox-v0", observation="message", ...)'
+                f"learners are not shown: score load({str(self.directory)!r}, trust=True).algorithm with "
+                f'score_policy(model, "LDPDistBox-v0", observation="message", ...)'
             )
-        algorithm = algorithm_class(card["policy"]).load(self.directory / POLICY, device="cpu")
-        return PolicyLearner(game, algorithm, card["trained_on"])
+        return PolicyLearner(game, self.algorithm, card["trained_on"])
+
+    @property
+    def algorithm(self) -> Any:
+        """The policy as the algorithm of stable-baselines3 that trained it, read from its file."""
+        card, arrays = read_model(self.directory)
+        policy = io.BytesIO(arrays[_POLICY].tobytes())
+        return algorithm_class(card[_POLICY]).load(policy, device="cpu")
 
 
 def _policy_card(model: Any) -> dict[str, Any]:
@@ -165,7 +167,7 @@ def _policy_card(model: Any) -> dict[str, Any]:
             f"environment as it is, got {model.observation_space} and {model.action_space}"
         )
     return {
-        "policy": name,
+        _POLICY: name,
         "trained_on": game_parameters(game),
         "config": {
             "algorithm": name,
@@ -177,20 +179,27 @@ def _policy_card(model: Any) -> dict[str, Any]:
     }
 
 
-def read_card(directory: Path) -> dict[str, Any]:
-    """Read the card of a model: its training games and configuration.
+class StoredModel(NamedTuple):
+    """A model's card, with its training games and configuration, and its arrays by name."""
+
+    card: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+
+
+def read_model(directory: Path) -> StoredModel:
+    """Read the file of a model without running what it holds. A card that names code is refused.
 
     Raises:
-        ValueError: if it is no card, or names code.
+        ValueError: if the file is damaged, or not that of a model.
     """
+    path = directory / MODEL
     try:
-        card = json.loads((directory / CARD).read_text("utf-8"))
-        if not isinstance(card["trained_on"], dict):
-            raise ValueError("trained_on is not a dict")
-        refuse_addresses(card.get("config", {}).get("rules", {}), CARD)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{directory / CARD} is not the card of a model: {error}") from error
-    return dict(card)
+        arrays, card = unpack_arrays(path.read_bytes())
+        validation.options_dict("trained_on", card.get("trained_on", "missing"))
+        refuse_addresses(card.get("config", {}).get("rules", {}), MODEL)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not a model: {error}") from error
+    return StoredModel(card, arrays)
 
 
 _shipped: Any = cache(partial(load, SHIPPED))

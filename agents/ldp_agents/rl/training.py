@@ -17,7 +17,7 @@ from ldp_agents.rl.learner import Model
 from ldp_agents.rl.policies import PolicyLearner, game_parameters
 from ldp_agents.rl.scoring import Score, Scoring
 from ldp_agents.rl.settings import NUM_ROUNDS, settings_of
-from ldp_agents.rl.storage import CARD, MODEL_PACKAGES, load, save
+from ldp_agents.rl.storage import MODEL, MODEL_PACKAGES, load, save
 from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
@@ -158,7 +158,7 @@ def train_agent(
     """
     fit = algorithms()[config.algorithm]
     refuse_addresses(config.rules, CONFIG)
-    if (out / CARD).exists():
+    if (out / MODEL).exists():
         raise FileExistsError(
             f"{out} holds a model already: choose another directory, or delete it"
         )

@@ -122,11 +122,18 @@ def report_command(directory: Directory = DIRECTORY, trust: arguments.TrustOptio
 def export_command(
     file: Annotated[Path, Argument(metavar="FILE", help="A .csv file to write.")],
     directory: Directory = DIRECTORY,
+    all_code: Annotated[
+        bool, Option("--all-code", help="Results of older code too: see the column code.")
+    ] = False,
 ) -> None:
-    """Write every episode's losses to a CSV file; status 1 for faults."""
+    """Write every episode's losses to a CSV file; status 1 for faults.
+
+    Where an episode was played by several versions of the code, the latest one's
+    result is written.
+    """
     console, store = Console(), Store(directory, read_only=True)
     with one_line_errors():
-        rows = store.export(file)
+        rows = store.export(file, all_code=all_code)
     for fault in store.faults:
         say(console, f" in {store.path}, {fault}", "red")
     say(console, f"{rows:,} rows: {file}")
