@@ -46,7 +46,8 @@ BLOCKED = """
 import importlib, importlib.abc, pkgutil, sys
 
 EXTRAS = {"typer", "rich", "joblib", "matplotlib", "pyarrow", "torch", "stable_baselines3", "sb3_contrib",
-          "pygame", "tensorboard", "distributed", "dp_accounting", "sklearn", "pandas", "minari", "moviepy"}
+          "pygame", "tensorboard", "distributed", "dp_accounting", "sklearn", "pandas", "minari", "moviepy",
+          "yaml"}
 
 class Blocker(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):

@@ -6,9 +6,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import Mock
 
-import baseline_agents
-import baselines
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -331,43 +328,3 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
     assert code == 2
     assert message in output
     assert not (tmp_path / "run").exists(), "the next try starts from nothing"
-
-
-def test_baselines_follow_their_protocol(monkeypatch):
-    """Interquartile means over seeds; scores on the episodes for tests; memory only in the policy's state."""
-    assert baselines.cell(np.array([0.5, 0.1, 0.9, 0.3, 9.0])).startswith("0.57 [")
-    assert [baselines.cell(np.array(scores)) for scores in ([], [0.25])] == ["-", "0.25"]
-    given, asked = iter([0.1, 0.7, 0.7, 0.1, 0.2, 0.3]), []
-    monkeypatch.setattr(
-        baselines,
-        "score_policy",
-        lambda policy, env, wrapper, **more: asked.append(more) or next(given),
-    )
-    agent = baselines.ENTRIES["clip(2 evidence, ±5)"].agent
-    assert baselines.run("mine", agent, "easy", 3)["score"].tolist() == [0.7]
-    assert asked == [{"episodes": 32, "seed": 1_000_000}, {"episodes": 128}, {"episodes": 128}]
-    with pytest.raises(ValueError, match=r"scores 0.2 and then 0.3 on the same episodes"):
-        baselines.run("mine", agent, "easy", 3)
-    with pytest.raises(ValueError, match="must yield its trained policy"):
-        baselines.run("mine", lambda env_id, seed: [], "easy", 0)
-
-
-@pytest.mark.parametrize("env_id", ["LDPDistBox-memory-v0", "LDPDistBox-hard-v0"])
-def test_pooling_plays_as_it_is_trained(env_id):
-    """Step by step, with its sums as the state, and along a tape; the first round has the bias only."""
-    model, rows = baseline_agents.Pooling(env_id), []
-    games, state = gym.make_vec(env_id, 2), None
-    seen, played = games.reset(seed=4)[0], []
-    for _ in range(5):
-        logits, state = model.predict(seen, state, np.zeros(2, dtype=bool))
-        rows.append(seen)
-        played.append(logits)
-        seen = games.step(logits)[0]
-    with torch.no_grad():
-        along = model.logits(
-            torch.cumsum(model.read_rows(torch.from_numpy(np.stack(rows))), dim=0)
-        ).numpy()
-    np.testing.assert_allclose(played, along, atol=1e-6)
-    np.testing.assert_allclose(played[0], model.logits.bias.detach().expand(2, -1).numpy())
-    again, _ = model.predict(rows[0], state, np.ones(2, dtype=bool))
-    np.testing.assert_allclose(again, played[0])

@@ -108,7 +108,11 @@ def score_policy(
 
 
 class Scoring:
-    """Episodes that score any number of policies, made with the arguments of :func:`score_policy`."""
+    """Episodes that score any number of policies, made with the arguments of :func:`score_policy`.
+
+    Attributes:
+        references: totals ``(episodes,)`` of what scores 0, and of what scores 1.
+    """
 
     def __init__(
         self,
@@ -140,9 +144,9 @@ class Scoring:
         self._scenario: Scenario = self._env.get_attr("scenario")[0]
         self._asks = Seat.DESIGNER in self._env.get_attr("seats")[0]
         if self._asks:
-            self._worst, self._best = self._question_references()
+            self.references = self._question_references()
         else:
-            self._worst, self._best = self._learner_references()
+            self.references = self._learner_references()
 
     def _learner_references(self) -> tuple[FloatArray, FloatArray]:
         """Total KL ``(episodes,)`` of the uniform mixture, and of Bayes."""
@@ -194,7 +198,8 @@ class Scoring:
             return actions
 
         totals = self._play(self._env, act)
-        estimate = score_estimate(self._worst, totals, self._best)
+        worst, best = self.references
+        estimate = score_estimate(worst, totals, best)
         if estimate is None:
             raise ValueError(
                 f"there is no score: {len(totals)} episodes do not show that Bayes beats the "
