@@ -72,6 +72,21 @@ _gym.register(
     vector_entry_point="ldp_gym.envs.ask:LDPAskVectorEnv",
     order_enforce=False,
 )
+_gym.register(
+    id="LDPAskMeta-v0",
+    entry_point="ldp_gym.envs.ask:LDPAskEnv",
+    vector_entry_point="ldp_gym.envs.ask:LDPAskVectorEnv",
+    order_enforce=False,
+    kwargs={"redraw_hypotheses": True},
+)
+for _name, _game in {"": {}, "fixed-": {"redraw_hypotheses": False}}.items():
+    _gym.register(
+        id=f"LDPNature-{_name}v0",
+        entry_point="ldp_gym.envs.nature:LDPNatureEnv",
+        vector_entry_point="ldp_gym.envs.nature:LDPNatureVectorEnv",
+        order_enforce=False,
+        kwargs=_game,
+    )
 
 
 def __getattr__(name: str) -> _Any:

@@ -68,6 +68,7 @@ class Referee:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self.playback.begin(games, self.scenario.start_episodes(generators, member))
         self.begun[games] = True
+        self.role.ready()
         known = Seat.NATURE not in self.role.seats  # else the first round waits for its context
         if self.scenario.reveal and known:
             return {"truth": self.playback.now("members").copy()}
@@ -98,6 +99,7 @@ class Referee:
         for observer in self._watchers:
             observer.watch(playback, predictions, losses)
         playback.advance()
+        self.role.ready()
         return rewards, info
 
     def _revealed(self) -> Info:

@@ -69,6 +69,9 @@ class Role(Observer, ABC):
         self.playback = playback
         self.rules = rules
 
+    def ready(self) -> None:  # noqa: B027 - most roles need nothing
+        """Work out what the next observations and rewards need, whenever a round has begun."""
+
     @abstractmethod
     def actions(self, batch_shape: tuple[int, ...]) -> Actions:
         """The actions of one game, ``()``, or of a batch ``(B,)``."""

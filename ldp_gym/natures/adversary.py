@@ -8,12 +8,41 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ldp_gym.core.arrays import FloatArray, mixture
+from ldp_gym.core.arrays import FloatArray, IntArray, mixture
 from ldp_gym.core.divergences import kl, mixture_loss, negentropy
 from ldp_gym.natures.base import Information, NatureView, PoolNature
 
 _ROUNDING = 1e-9
 """Absolute (nats) and relative difference of scores below which they count as equal."""
+
+
+def learning_costs(
+    losses: FloatArray,
+    information: FloatArray,
+    posterior: FloatArray,
+    rounds_left: IntArray | int,
+) -> FloatArray:
+    """Costs ``E KL(x) * min(rounds left, H / I(x))`` of learning at contexts x, ``(B, P)``.
+
+    Args:
+        losses: expected losses ``E KL(x)`` of a round, ``(B, P)``.
+        information: expected information ``I(x)`` of a round's message, ``(B, P)``.
+        posterior: ``(B, K)``, of entropy H.
+        rounds_left: number of rounds to play, this one included; one for all games, or ``(B, 1)``.
+    """
+    entropies = -negentropy(posterior)[:, None]
+    rounds_to_learn = entropies / np.maximum(information, _ROUNDING)
+    return losses * np.minimum(rounds_left, rounds_to_learn)
+
+
+def first_of_best(scores: FloatArray) -> IntArray:
+    """Index ``(B,)`` of the first score ``(B, P)`` that is the largest up to rounding.
+
+    The last bit of a score depends on the batch, and the choice must not.
+    """
+    largest = scores.max(axis=-1, keepdims=True)
+    among_the_best = scores * (1.0 + _ROUNDING) + _ROUNDING >= largest
+    return among_the_best.argmax(axis=-1)
 
 
 class WorstOfPool(PoolNature):
@@ -30,12 +59,7 @@ class WorstOfPool(PoolNature):
         games = len(view.rounds)
         scores = np.broadcast_to(self._scores(view, view.posterior), (games, len(self.pool)))
 
-        # Of several within rounding of the largest score the first is picked: the last bit of a
-        # score depends on the batch, and the choice must not.
-        largest = scores.max(axis=-1, keepdims=True)
-        among_the_best = scores * (1.0 + _ROUNDING) + _ROUNDING >= largest
-        chosen = among_the_best.argmax(axis=-1)
-        return self.pool[chosen][:, None]
+        return self.pool[first_of_best(scores)][:, None]
 
 
 class _PreparedPool(NamedTuple):
@@ -80,9 +104,8 @@ class Adversary(WorstOfPool):
         assert view.rounds_left is not None, "an adaptive nature gets the number of rounds left"
         pool: _PreparedPool = view.prepared
         expected_loss = mixture_loss(posterior[:, None], pool.candidates, pool.negentropies)
-        entropy = -negentropy(posterior)[:, None]
-        rounds_to_learn = entropy / np.maximum(pool.information(posterior), _ROUNDING)
-        return expected_loss * np.minimum(view.rounds_left, rounds_to_learn)
+        information = pool.information(posterior)
+        return learning_costs(expected_loss, information, posterior, view.rounds_left)
 
 
 class Omniscient(WorstOfPool):

@@ -179,6 +179,15 @@ class MessageInformation:
             prior = uniform_distribution(channel.num_hypotheses)
             self._reference = self._reference_messages(prior)
 
+    def replace(self, games: IntArray, candidates: FloatArray) -> None:
+        """Take other candidates ``(n, P, K, M)`` in n of the games."""
+        self._candidates[games] = candidates
+        if self._reference is not None:
+            others = MessageInformation(self._channel, candidates)
+            assert others._reference is not None, "the channel is the same"
+            for kept, new in zip(self._reference, others._reference, strict=True):
+                kept[games] = new
+
     def __call__(self, posterior: FloatArray) -> FloatArray:
         """The information ``(B, P)`` under posteriors ``(B, K)``."""
         from scipy.special import (
