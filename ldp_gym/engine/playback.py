@@ -21,7 +21,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray, mixture
 from ldp_gym.engine.posterior import PublicPosterior
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.engine.seats import Moves, Seat
-from ldp_gym.engine.tape import Episodes, OpenRounds, Tape
+from ldp_gym.engine.tape import ChosenContexts, Episodes, OpenRounds, Tape
 
 LEARNER_ONLY = frozenset({Seat.LEARNER})
 """Seats of the games of LDPDist-v0."""
@@ -178,7 +178,7 @@ class Playback:
         if moves.contexts is not None:
             for group in self._groups:
                 if group.played < self.scenario.horizon:
-                    self._record_block(group, 1, moves.contexts[group.games, None])
+                    self._record_block(group, 1, _chosen(moves, group.games))
         if moves.questions is not None:
             self._ask(moves.questions)
 
@@ -222,10 +222,10 @@ class Playback:
         self._record_block(group, min(most, left))
 
     def _record_block(
-        self, group: ResetGroup, rounds: int, contexts: FloatArray | None = None
+        self, group: ResetGroup, rounds: int, chosen: ChosenContexts | None = None
     ) -> None:
         """Record a group's next rounds, and overwrite those that it has played."""
-        recorded = self._play(group, rounds, contexts)
+        recorded = self._play(group, rounds, chosen)
         group.recorded += rounds
         group.cursor = 0
         games: IntArray | slice = group.games
@@ -240,14 +240,14 @@ class Playback:
                 self._record[name][:rounds, games] = np.swapaxes(values, 0, 1)
 
     def _play(
-        self, group: ResetGroup, rounds: int, contexts: FloatArray | None
+        self, group: ResetGroup, rounds: int, chosen: ChosenContexts | None
     ) -> dict[str, npt.NDArray[Any]]:
         """The fields ``(B, n or 1, ...)`` of a group's next rounds."""
         played: OpenRounds | Tape
         if self._designer_is_outside:
-            played = group.episodes.open(rounds, contexts)
+            played = group.episodes.open(rounds, chosen)
             return {name: getattr(played, name) for name in self._fields}
-        played = group.episodes.play(rounds, contexts)
+        played = group.episodes.play(rounds, chosen)
         recorded = {name: getattr(played, name) for name in self._fields}
         if "log_likelihoods" in recorded:
             recorded["log_likelihoods"] = played.read_by(self.scenario.channel)
@@ -306,3 +306,12 @@ class Playback:
             return self.now("candidates").copy()
         candidates = self.scenario.hypotheses(self.now("contexts"))
         return np.array(np.broadcast_to(candidates, (self.num_games, *candidates.shape[-2:])))
+
+
+def _chosen(moves: Moves, games: IntArray) -> ChosenContexts:
+    """The contexts that Nature picks from outside in some of the games."""
+    assert moves.contexts is not None, "she has moved"
+    candidates = moves.candidates
+    if candidates is not None:
+        candidates = candidates[games, None]
+    return ChosenContexts(moves.contexts[games, None], candidates)

@@ -69,7 +69,7 @@ class Role(Observer, ABC):
         self.playback = playback
         self.rules = rules
 
-    def ready(self) -> None:  # noqa: B027 - most roles need nothing
+    def ready(self) -> None:
         """Work out what the next observations and rewards need, whenever a round has begun."""
 
     @abstractmethod

@@ -31,6 +31,9 @@ class Moves(NamedTuple):
     contexts: FloatArray | None = None
     """Nature's contexts ``(B, d)``."""
 
+    candidates: FloatArray | None = None
+    """The candidates ``(B, K, M)`` at these contexts, if they are known already."""
+
     questions: FloatArray | None = None
     """The designer's contrasts ``(B, K)``."""
 

@@ -92,6 +92,13 @@ class Tape:
         return channel.log_likelihood(self.messages[games], self.candidates[games])
 
 
+class ChosenContexts(NamedTuple):
+    """Contexts of a block of rounds that Nature picks from outside."""
+
+    contexts: FloatArray  # (B, n, d)
+    candidates: FloatArray | None = None  # (B, n, K, M); None if they are to be worked out
+
+
 class RoundUniforms(NamedTuple):
     """The uniforms of a block of rounds by their use, each ``(B, n, number)``."""
 
@@ -157,25 +164,25 @@ class Episodes:
             return ClassPerEpisode([start.hypotheses for start in self.starts])
         return self.scenario.hypotheses
 
-    def play(self, rounds: int, contexts: FloatArray | None = None) -> Tape:
+    def play(self, rounds: int, chosen: ChosenContexts | None = None) -> Tape:
         """Play the next rounds of every episode.
 
         Args:
             rounds: their number.
-            contexts: Nature's contexts ``(B, rounds, d)``, if her seat is played from outside.
+            chosen: the contexts, if Nature's seat is played from outside.
         """
         uniforms = self._take_uniforms(rounds)
-        if contexts is not None or not self._nature_adapts:
-            return self._play(uniforms, contexts)
+        if chosen is not None or not self._nature_adapts:
+            return self._play(uniforms, chosen)
         tapes = [self._play(uniforms[:, t : t + 1], None) for t in range(rounds)]
         return _concatenate(tapes, self.scenario.constant_fields)
 
-    def open(self, rounds: int, contexts: FloatArray | None = None) -> OpenRounds:
+    def open(self, rounds: int, chosen: ChosenContexts | None = None) -> OpenRounds:
         """Play the next rounds up to the users' answers, for a designer's seat played from outside.
 
         If nature is adaptive, ``rounds`` is 1, and :meth:`hear` tells her each answer.
         """
-        return self._open(self._take_uniforms(rounds), contexts)
+        return self._open(self._take_uniforms(rounds), chosen)
 
     def hear(self, log_likelihoods: FloatArray) -> None:
         """Advance what an adaptive nature knows by answers of log-likelihoods ``(B, K)``."""
@@ -186,27 +193,29 @@ class Episodes:
         left = self.scenario.horizon - self._round
         return self._uniforms.take(rounds, most=max(rounds, left))
 
-    def _play(self, uniforms: FloatArray, contexts: FloatArray | None) -> Tape:
+    def _play(self, uniforms: FloatArray, chosen: ChosenContexts | None) -> Tape:
         """Play the rounds of the given uniforms ``(B, n, num_uniforms)``."""
-        rounds = self._open(uniforms, contexts)
+        rounds = self._open(uniforms, chosen)
         messages, log_likelihoods = self._send(rounds)
         self._check_messages(messages, rounds.labels.shape)
         return Tape.of(rounds, messages, log_likelihoods)
 
-    def _open(self, uniforms: FloatArray, chosen: FloatArray | None) -> OpenRounds:
+    def _open(self, uniforms: FloatArray, chosen: ChosenContexts | None) -> OpenRounds:
         """Play rounds up to the answers, with contexts that were chosen outside or by the nature."""
         scenario = self.scenario
         rounds = np.broadcast_to(self._round + np.arange(uniforms.shape[1]), uniforms.shape[:2])
         ends = np.cumsum([scenario.nature.num_uniforms, scenario.truth.num_uniforms, 1])
         drawn = RoundUniforms(*np.split(uniforms, ends, axis=-1))
 
-        contexts = chosen
+        contexts = None
+        candidates = None
         if chosen is not None:
-            self._context = chosen[:, -1]
+            contexts, candidates = chosen
+            self._context = contexts[:, -1]
         elif self._needs_contexts:
             contexts = self._contexts(drawn, rounds)
 
-        laws = self._laws(drawn.truth, rounds, contexts)
+        laws = self._laws(drawn.truth, rounds, contexts, candidates)
         labels = inverse(laws.cumulative, drawn.label[..., 0])
         self._round += uniforms.shape[1]
         return OpenRounds(
@@ -242,13 +251,20 @@ class Episodes:
         if channel.check_messages(messages) is not messages:
             raise ValueError(f"{channel!r} must give messages of integers, got {messages.dtype}")
 
-    def _laws(self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None) -> Laws:
+    def _laws(
+        self,
+        uniforms: FloatArray,
+        rounds: IntArray,
+        contexts: FloatArray | None,
+        candidates: FloatArray | None,
+    ) -> Laws:
         """Laws of the labels of a block; kept if they are the same in all rounds."""
         if self._constant_laws is not None:
             return self._constant_laws
 
-        candidates = self._hypotheses(self._context if contexts is None else contexts)
-        self._check_candidates(candidates, rounds.shape)
+        if candidates is None:
+            candidates = self._hypotheses(self._context if contexts is None else contexts)
+            self._check_candidates(candidates, rounds.shape)
 
         truth = self.scenario.truth
         view = TruthView(self._truth, uniforms, rounds, contexts, _with_rounds(candidates))

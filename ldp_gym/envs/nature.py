@@ -53,6 +53,9 @@ _SCORE_SEED = TEST.stop * 7 // 8
 _SCORE_ROUNDS = 2**15
 """Number of rounds that each reference is estimated on: about a second."""
 
+_ROUNDS_OF_A_CLASS = 256
+"""Number of rounds that take as long as to draw a class and to work out the messages about it."""
+
 _FEWEST_REFERENCES = 16
 """Least number of episodes behind a score."""
 
@@ -65,7 +68,15 @@ class NatureArguments(Rules):
     """Arguments of LDPNature-v0: the agent is Nature, and the learner is Bayes."""
 
     env_id = "LDPNature-v0"
-    takes = (*CLASS_RULES, *CHANNEL_RULES, "horizon", *TRUTH_RULES, "redraw_hypotheses", "reveal")
+    takes = (
+        *CLASS_RULES,
+        *CHANNEL_RULES,
+        "horizon",
+        *TRUTH_RULES,
+        "redraw_hypotheses",
+        "losses",
+        "reveal",
+    )
 
     channel: Any = rule(
         "split", 'the channel by which users privatize: a name, ``"module:Object"``, or a Channel.'
@@ -171,11 +182,14 @@ class Pool:
         self.losses = mixture_loss(weights[:, None], self._candidates, self._negentropies)
         self.information = self._expected_information(weights)
 
-    def pick(self, choices: IntArray) -> FloatArray:
-        """The contexts ``(B, d)`` of indices ``(B,)``."""
-        if self.contexts.ndim == 2:
-            return self.contexts[choices]
-        return self.contexts[np.arange(len(choices)), choices]
+    def pick(self, choices: IntArray) -> Moves:
+        """The contexts of indices ``(B,)``, with their candidates."""
+        games = np.arange(len(choices))
+        own_class = games if self._scenario.redraws else 0
+        candidates = self._candidates[own_class, choices]
+        if self._redraws_contexts:
+            return Moves(contexts=self.contexts[games, choices], candidates=candidates)
+        return Moves(contexts=self.contexts[choices], candidates=candidates)
 
 
 class PoolView(Observation):
@@ -266,7 +280,7 @@ class ContextPicker(Role):
 
     def moves(self, actions: IntArray) -> Moves:
         self._picked = actions
-        return Moves(contexts=self.pool.pick(actions))
+        return self.pool.pick(actions)
 
     def rewards(self, losses: FloatArray) -> FloatArray:
         """The expected loss ``J_x(w)`` of the round."""
@@ -305,7 +319,10 @@ class NatureReferences(NamedTuple):
 @kept_by_rules
 def estimate_nature_references(scenario: Scenario, rules: Rules) -> NatureReferences | None:
     """Estimate the references of scores; None if the adversary is not shown to beat random contexts."""
-    affordable = _SCORE_ROUNDS // scenario.horizon
+    rounds = scenario.horizon
+    if scenario.redraws:
+        rounds += _ROUNDS_OF_A_CLASS
+    affordable = _SCORE_ROUNDS // rounds
     episodes = int(np.clip(affordable, _FEWEST_REFERENCES, _MOST_REFERENCES))
     return measure_nature_references(scenario, rules, episodes)
 
@@ -366,9 +383,9 @@ class LDPNatureEnv(SingleEnv):
     the truth nor a coin. Under a uniform truth the expected sum is Bayes' risk on these contexts.
 
     ``info["kl"]`` and ``info["tv"]`` are the losses of the round. When an episode ends, ``info["risk"]`` is
-    its total KL, and ``info["score"]`` is 0 at the mean return of random contexts, and 1 at that of the nature
-    ``adversary``, a heuristic; a policy may exceed 1. The means are estimated once for the rules, when the
-    first episode ends; there is no score where they do not show that ``adversary`` is better.
+    its total KL, and ``info["score"]`` is 0 at the mean return of random contexts, and 1 at that of the
+    nature ``adversary``, a heuristic; a policy may exceed 1. The means are estimated once for the rules, when
+    the first episode ends; there is no score where they do not show that ``adversary`` is better.
 
     ## Arguments
 
