@@ -1,10 +1,11 @@
-"""Agents that design private questions: PPO on LDPAsk-v0, certified, and ranked among other channels.
+"""Agents that design private questions: PPO on LDPAsk-v0, certified, and ranked with other channels.
 
     python examples/ask.py
     python examples/ask.py --hypotheses disjoint --num-hypotheses 4 --horizon 100
 
-A row has the total KL of Bayes and its standard error, and the score: 0 for random contrasts, 1 for greedy
-ones. On disjoint supports the least risk of any sequence of such questions is known, by dynamic programming.
+A row has the total KL of Bayes and its standard error, and the score: 0 for random contrasts, 1 for
+greedy ones. On disjoint supports the least risk of any sequence of such questions is known, by
+dynamic programming.
 """
 
 from __future__ import annotations
@@ -44,43 +45,48 @@ def train(rules: dict, steps: int, gamma: float, seed: int) -> PPO:
         "learning_rate": 1e-3,
     }
     network = {"features_extractor_class": WithoutTime}
-    return PPO("MlpPolicy", env, policy_kwargs=network, **settings, device="cpu", seed=seed).learn(
-        steps
-    )
+    model = PPO("MlpPolicy", env, policy_kwargs=network, **settings, device="cpu", seed=seed)
+    return model.learn(steps)
 
 
 def least_risk(size: int, horizon: int, epsilon: float, most: int = 30) -> float:
     """Least total KL of one-bit questions about K disjoint supports, under a uniform truth.
 
-    The posterior is ``exp(-eps n_k)``, normalised, where n_k is by how many answers k is behind the leader.
-    Sorted, and at most 30, these numbers are the state; the expected loss of a round is the entropy.
+    The posterior is ``exp(-eps n_k)``, normalised, where n_k is by how many answers k is behind the
+    leader. Sorted, and at most 30, these numbers are the state; the expected loss of a round is the
+    entropy.
     """
     states = [(0, *rest) for rest in combinations_with_replacement(range(most + 1), size - 1)]
-    index, behind = {state: i for i, state in enumerate(states)}, np.array(states)
+    index = {state: number for number, state in enumerate(states)}
+    behind = np.array(states)
     weights = np.exp(-epsilon * behind)
     weights /= weights.sum(axis=1, keepdims=True)
     losses = -(weights * np.log(weights)).sum(axis=1)
 
     def after(favoured: np.ndarray) -> np.ndarray:
-        found = behind + ~favoured
-        found = np.minimum(np.sort(found - found.min(axis=1, keepdims=True), axis=1), most)
-        return np.array([index[tuple(row)] for row in found.tolist()])
+        """Number of the next state, from each state, if an answer favours these hypotheses."""
+        counts = behind + ~favoured
+        counts = np.sort(counts - counts.min(axis=1, keepdims=True), axis=1)
+        counts = np.minimum(counts, most)
+        return np.array([index[tuple(row)] for row in counts.tolist()])
 
-    sets = [
-        (np.arange(size) == 0) | ((number >> np.arange(size)) & 1 > 0)
-        for number in range(0, 2**size, 2)
-    ]
+    # A question and its opposite are the same: hypothesis 0 is always in the set.
+    sets = []
+    for number in range(0, 2**size - 2, 2):
+        members = (np.arange(size) == 0) | ((number >> np.arange(size)) & 1 > 0)
+        sets.append(members)
     flip = 1.0 / (1.0 + math.exp(epsilon))
-    moves = [
-        (flip + (1.0 - 2.0 * flip) * weights @ side, after(side), after(~side))
-        for side in sets[:-1]
-    ]
+    chances = [flip + (1.0 - 2.0 * flip) * weights @ members for members in sets]
+    next_states = [(after(members), after(~members)) for members in sets]
+
     risk = np.zeros(len(states))
     for _ in range(horizon):
-        risk = losses + np.min(
-            [yes * risk[a] + (1.0 - yes) * risk[b] for yes, a, b in moves], axis=0
-        )
-    return float(risk[index[(0,) * size]])
+        risks_to_come = []
+        for yes, (if_yes, if_no) in zip(chances, next_states, strict=True):
+            risks_to_come.append(yes * risk[if_yes] + (1.0 - yes) * risk[if_no])
+        risk = losses + np.min(risks_to_come, axis=0)
+    start = index[(0,) * size]
+    return float(risk[start])
 
 
 def main() -> None:
@@ -100,30 +106,36 @@ def main() -> None:
     names = ("hypotheses", "num_hypotheses", "horizon", "epsilon")
     rules = {name: getattr(arguments, name) for name in names}
     env = gym.make("LDPAsk-v0", **rules)
-    size, table = arguments.num_hypotheses, env.unwrapped.game.hypotheses(np.zeros(1))
+    size = arguments.num_hypotheses
+    table = env.unwrapped.game.hypotheses(np.zeros(1))
     coins = np.random.default_rng(0)
+
+    def ask_at_random(rows: np.ndarray) -> np.ndarray:
+        return coins.uniform(-1, 1, (len(rows), size))
+
+    def ask_greedily(rows: np.ndarray) -> np.ndarray:
+        return greedy_contrast(rows[:, :size].astype(float), table)
+
     channels = {
-        "random contrasts": as_channel(lambda rows: coins.uniform(-1, 1, (len(rows), size)), env),
-        "greedy contrasts": as_channel(
-            lambda rows: greedy_contrast(rows[:, :size].astype(float), table), env
-        ),
+        "random contrasts": as_channel(ask_at_random, env),
+        "greedy contrasts": as_channel(ask_greedily, env),
         "challenge": "challenge",
         "half-space": "half-space",
     }
     for seed in range(arguments.seeds):
         model = train(rules, arguments.steps, arguments.gamma, seed)
-        channels[f"ppo, seed {seed}"] = channel = as_channel(model, env)
-        certificates = [
-            ldp_gym.audit.certify(channel, table, w) for w in coins.dirichlet(np.ones(size), 50)
-        ]
-        worst = max(certificate.epsilon for certificate in certificates)
+        channel = as_channel(model, env)
+        channels[f"ppo, seed {seed}"] = channel
+        worst = 0.0
+        for posterior in coins.dirichlet(np.ones(size), 50):
+            certificate = ldp_gym.audit.certify(channel, table, posterior)
+            worst = max(worst, certificate.epsilon)
         print(f"ppo, seed {seed}: eps = {worst:.6f} at 50 posteriors", flush=True)
-    totals = {
-        name: ldp_gym.evaluate(
-            "bayes", {**rules, "channel": channel}, episodes=arguments.episodes
-        ).kl[:, -1]
-        for name, channel in channels.items()
-    }
+
+    totals = {}
+    for name, channel in channels.items():
+        game = {**rules, "channel": channel}
+        totals[name] = ldp_gym.evaluate("bayes", game, episodes=arguments.episodes).kl[:, -1]
     random, greedy = totals["random contrasts"].mean(), totals["greedy contrasts"].mean()
     for name, risks in sorted(totals.items(), key=lambda row: row[1].mean()):
         error = risks.std(ddof=1) / math.sqrt(len(risks))
@@ -133,9 +145,8 @@ def main() -> None:
             flush=True,
         )
     if arguments.hypotheses == "disjoint":
-        print(
-            f"{'optimum':18s} total KL {least_risk(size, arguments.horizon, arguments.epsilon):6.2f}"
-        )
+        optimum = least_risk(size, arguments.horizon, arguments.epsilon)
+        print(f"{'optimum':18s} total KL {optimum:6.2f}")
 
 
 if __name__ == "__main__":

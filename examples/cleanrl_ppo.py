@@ -55,7 +55,9 @@ def main() -> None:
     torch.manual_seed(0)
 
     rules = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon, "horizon": arguments.horizon}
-    envs, rounds, clip = make(rules, 64), 64, 0.2
+    envs = make(rules, 64)
+    rounds = 64
+    clip = 0.2
     agent = Agent(envs.single_observation_space.shape[0], envs.single_action_space.shape[0])
     bound = float(envs.single_action_space.high[0])
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3, eps=1e-5)
@@ -63,6 +65,7 @@ def main() -> None:
 
     for update in range(arguments.updates):
         optimizer.param_groups[0]["lr"] = 1e-3 * (1.0 - update / arguments.updates)
+
         # Collect 64 rounds of 64 games.
         stored = []
         for _ in range(rounds):
@@ -71,11 +74,13 @@ def main() -> None:
                 logits = law.sample()
             following, reward, *_ = envs.step(logits.clamp(-bound, bound).numpy())
             reward = torch.from_numpy(reward).float()
-            stored.append((seen, logits, law.log_prob(logits).sum(1), reward - value, reward))
+            log_prob = law.log_prob(logits).sum(1)
+            stored.append((seen, logits, log_prob, reward - value, reward))
             seen = torch.from_numpy(following)
         observations, actions, log_probs, advantages, returns = (
             torch.cat(part) for part in zip(*stored, strict=True)
         )
+
         # Learn from them in 5 passes.
         for _ in range(5):
             for batch in torch.randperm(len(returns)).split(1024):
@@ -83,9 +88,8 @@ def main() -> None:
                 ratio = (law.log_prob(actions[batch]).sum(1) - log_probs[batch]).exp()
                 advantage = advantages[batch]
                 advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-                gain = torch.min(
-                    ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage
-                ).mean()
+                clipped_ratio = ratio.clamp(1 - clip, 1 + clip)
+                gain = torch.min(ratio * advantage, clipped_ratio * advantage).mean()
                 loss = 0.5 * (returns[batch] - value).pow(2).mean() - gain
                 optimizer.zero_grad()
                 loss.backward()

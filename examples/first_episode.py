@@ -16,10 +16,11 @@ def main() -> None:
     learner = ldp_agents.make("bayes", env)
 
     observation, _ = env.reset(seed=0)
-    total, over = 0.0, False
+    total = 0.0
+    over = False
     while not over:
         observation, reward, over, _, _ = env.step(learner.act(observation))
-        total -= reward  # for us who watch: the learner never sees it
+        total -= reward  # the learner never sees it
     print(f"{env.unwrapped.game.channel}: total KL {total:.1f} nats over 200 rounds")
 
 

@@ -48,9 +48,8 @@ def main(episodes: int = 100) -> None:
     for learner in (ldp_agents.Uniform, Fading, ldp_agents.Bayes):
         result = ldp_gym.evaluate(learner, rules, episodes=episodes)
         low, high = result.interval()
-        print(
-            f"{learner.__name__:8s} total KL {result.risk:7.1f}   95% interval {low:.1f} to {high:.1f}"
-        )
+        interval = f"95% interval {low:.1f} to {high:.1f}"
+        print(f"{learner.__name__:8s} total KL {result.risk:7.1f}   {interval}")
 
 
 if __name__ == "__main__":

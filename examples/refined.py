@@ -1,8 +1,8 @@
-"""Cost of more labels: a class whose labels are cut into ever finer parts, on channels with and without M.
+"""Cost of more labels: a class whose labels are cut into ever finer parts, on several channels.
 
-Cutting labels changes nothing about the hypotheses. A channel that speaks about hypotheses does not see it:
-with the same seeds it has the same risk, episode by episode. One that speaks about labels does. A cell is the
-total KL of Bayes in nats, its mean over the episodes, with its standard error.
+Cutting labels changes nothing about the hypotheses. A channel whose messages are about hypotheses
+does not notice: with the same seeds it has the same risk, episode by episode. One whose messages are
+about labels does. A cell is the mean total KL of Bayes in nats, with its standard error.
 
     python examples/refined.py --parts 1 100 6250
 """
@@ -57,7 +57,8 @@ def main() -> None:
             totals = ldp_gym.evaluate("bayes", rules, episodes=arguments.episodes).kl[:, -1]
             error = totals.std(ddof=1) / np.sqrt(len(totals))
             print(f" {totals.mean():8.2f} ± {error:5.2f}", end="", flush=True)
-            cells.setdefault(f"M = {labels:,}", {})[channel] = f"{totals.mean():.2f} ± {error:.2f}"
+            column = cells.setdefault(f"M = {labels:,}", {})
+            column[channel] = f"{totals.mean():.2f} ± {error:.2f}"
         print(flush=True)
     if arguments.csv:
         import pandas as pd

@@ -1,8 +1,8 @@
-"""PPO of stable-baselines3 on LDPDistBox-v0: 64 games at once, a score, and the policy as a learner.
+"""PPO of stable-baselines3 on LDPDistBox-v0: 64 games at once, a score, and a learner of it.
 
 python examples/train_ppo.py
 
-`ldp-gym train ppo` does the same with checkpoints and a progress bar.
+`ldp-gym train ppo` does the same, and keeps the model on the way.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
 
-    # 64 games in lock step. The policy sees the evidence of the messages and answers with a logit for each
-    # hypothesis; it never sees the label or the truth, and the reward only trains it.
+    # 64 games in lock step. The policy sees the evidence of the messages and answers with a logit
+    # for each hypothesis; it never sees the label or the truth, and the reward only trains it.
     rules = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon}
     env = make_sb3_env("LDPDistBox-v0", num_envs=64, **rules)
 
@@ -50,17 +50,13 @@ def main() -> None:
     model = PPO("MlpPolicy", env, device="cpu", seed=0, **settings)
     model.learn(arguments.steps)
     score = score_policy(model, "LDPDistBox-v0", episodes=arguments.episodes, **rules)
-    print(f"score {score:.3f} (0 is the uniform mixture, 1 is Bayes)")
+    print(f"score {score} (0 is the uniform mixture, 1 is Bayes)")
 
     # In a directory it is a learner, which evaluate and `ldp-gym bench --learner` take.
     save(model, arguments.out)
     ppo = load(arguments.out, trust=True)
-    for name, learner in {
-        "uniform": "uniform",
-        "exp3": "exp3",
-        "ppo": ppo,
-        "bayes": "bayes",
-    }.items():
+    learners = {"uniform": "uniform", "exp3": "exp3", "ppo": ppo, "bayes": "bayes"}
+    for name, learner in learners.items():
         result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes)
         low, high = result.interval()
         print(f"{name:8s} total KL {result.risk:7.1f} ± {(high - low) / 2:.1f}")

@@ -1,8 +1,8 @@
 """Many games in lock step: the vector environment at full speed, against the same games one by one.
 
-Game i of the vector environment under seed s is the single environment's under seed s + i, so all three ways
-of playing below charge the same losses and differ only in speed. ``evaluate`` is the fastest: messages do
-not depend on predictions, so it plays whole blocks of rounds at once.
+Game i of the vector environment under seed s is the single environment's under seed s + i, so all
+three ways of playing below charge the same losses and differ only in speed. ``evaluate`` is the
+fastest: messages do not depend on predictions, so it plays whole blocks of rounds at once.
 
     python examples/vector.py --games 1024 --horizon 1000
 """
@@ -57,17 +57,19 @@ def main() -> None:
     rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": arguments.horizon}
 
     few = min(arguments.games, 8)
-    pace, reference = None, one_by_one(rules, few)
-    ways = (("one by one", one_by_one, few), ("in lock step", in_lock_step, arguments.games))
-    for name, play, games in (*ways, ("evaluate", at_once, arguments.games)):
+    reference = one_by_one(rules, few)
+    slowest = None
+    ways = {"one by one": one_by_one, "in lock step": in_lock_step, "evaluate": at_once}
+    for name, play in ways.items():
+        games = few if play is one_by_one else arguments.games
         start = time.perf_counter()
         totals = play(rules, games)
         rate = games * arguments.horizon / (time.perf_counter() - start)
-        pace = pace or rate
+        slowest = slowest or rate
         assert np.allclose(totals[:few], reference), "the same seeds are the same games"
         half = 1.96 * totals.std(ddof=1) / np.sqrt(games)
         print(
-            f"{name:12s} {games:5d} games  {rate:12,.0f} rounds/s, {rate / pace:5.1f} x   "
+            f"{name:12s} {games:5d} games  {rate:12,.0f} rounds/s, {rate / slowest:5.1f} x   "
             f"total KL {totals.mean():.1f} ± {half:.1f}"
         )
 
