@@ -17,7 +17,7 @@ from ldp_gym.engine.posterior import PublicPosterior
 
 
 class LastRound(NamedTuple):
-    """What :meth:`Learner.act` saw in its last call: the next message is about these candidates."""
+    """Candidates of the last call of :meth:`Learner.act`: the next message is about them."""
 
     candidates: FloatArray  # (..., K, M)
     rounds: IntArray  # number of messages so far in each game, (...)

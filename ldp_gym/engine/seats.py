@@ -26,7 +26,7 @@ class Seat(Enum):
 
 
 class Moves(NamedTuple):
-    """What is played from outside in a round of B games; None for a seat that the rules play."""
+    """Actions from outside in a round of B games; None for a seat that the rules play."""
 
     contexts: FloatArray | None = None
     """Nature's contexts ``(B, d)``."""

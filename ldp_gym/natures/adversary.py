@@ -63,7 +63,7 @@ class WorstOfPool(PoolNature):
 
 
 class _PreparedPool(NamedTuple):
-    """What :class:`Adversary` needs to know about its pool in every round.
+    """Facts about its pool that :class:`Adversary` needs in every round.
 
     Attributes:
         candidates: ``(..., P, K, M)``.

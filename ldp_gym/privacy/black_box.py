@@ -25,8 +25,8 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.privacy.densities import check_situation
 from ldp_gym.privacy.events import Event, Objective, best_event
-from ldp_gym.privacy.features import has_fractions
 from ldp_gym.privacy.mechanism import Mechanism
+from ldp_gym.privacy.message_features import has_fractions
 from ldp_gym.statistics import largest_share, least_share
 
 _FIRST_ERROR = 0.1

@@ -81,7 +81,7 @@ def log_densities(
         yield part, log_density
 
 
-def log_ratios(log_density: FloatArray) -> FloatArray:
+def worst_log_ratios(log_density: FloatArray) -> FloatArray:
     """Largest difference of two labels' log densities ``(n, M)`` by message; -inf if it is never sent."""
     highest = log_density.max(axis=-1)
     lowest = log_density.min(axis=-1)
@@ -91,7 +91,7 @@ def log_ratios(log_density: FloatArray) -> FloatArray:
 
 def largest_ratio(log_density: FloatArray, messages: Messages) -> ExactEpsilon:
     """Find the message and the two labels with the largest of the log density ratios ``(n, M)``."""
-    ratios = log_ratios(log_density)
+    ratios = worst_log_ratios(log_density)
     worst = int(ratios.argmax())
     likeliest = int(log_density[worst].argmax())
     unlikeliest = int(log_density[worst].argmin())
@@ -143,7 +143,7 @@ def beyond_worst_case(
     channel: Channel, worst: float, messages: Messages, log_density: FloatArray
 ) -> str | None:
     """Describe a message that was sent with a density ratio beyond that of ``worst_case_messages``."""
-    ratios = log_ratios(log_density)
+    ratios = worst_log_ratios(log_density)
     largest = int(ratios.argmax())
     if not channel.pure or not exceeds(ratios[largest], worst):
         return None

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.core.errors import extra
-from ldp_gym.privacy.features import Features
+from ldp_gym.privacy.message_features import Features
 
 Objective = Callable[[IntArray, IntArray, int, float], FloatArray]
 """Score of events from the number of messages in them of the first label, and of the second; the number of

@@ -189,7 +189,7 @@ def test_amortized_takes_no_observation():
 
 
 def test_every_algorithm_of_the_file_can_be_trained():
-    assert set(training.algorithms()) == set(algorithms())
+    assert set(training.trainers()) == set(algorithms())
 
 
 @pytest.mark.parametrize(

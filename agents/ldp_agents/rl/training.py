@@ -52,7 +52,7 @@ FINAL_SEED = TEST.stop // 2
 """Seed of the first of them, as of ``score_policy``."""
 
 
-def algorithms() -> dict[str, Callable[[Config, ProgressCallback], Any]]:
+def trainers() -> dict[str, Callable[[Config, ProgressCallback], Any]]:
     """Training function of each algorithm, by name."""
     by_reward = dict.fromkeys(sb3.SB3_ALGORITHMS, sb3.fit_sb3)
     return {**by_reward, "amortized": amortized.fit_amortized}
@@ -156,7 +156,7 @@ def train_agent(
         ValueError: if the algorithm or a setting is unknown, or a rule names code: a stored model
             may only name registered parts.
     """
-    fit = algorithms()[config.algorithm]
+    fit = trainers()[config.algorithm]
     refuse_addresses(config.rules, CONFIG)
     if (out / MODEL).exists():
         raise FileExistsError(
