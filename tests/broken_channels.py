@@ -7,6 +7,7 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym.channels import LaplaceSingle, RandomizedResponse
+from ldp_gym.core.sampling import laplace
 
 
 class ClearText(RandomizedResponse):
@@ -106,3 +107,64 @@ class Denied(LaplaceSingle):
 class Nameless(RandomizedResponse):
     def log_density(self, messages, candidates, posterior=None):
         return np.full((*np.shape(messages), self.num_labels), np.nan)
+
+
+class ListedElsewhere(RandomizedResponse):
+    """Keeps its promise, but where all hypotheses are equal: there it tells twice as much."""
+
+    def factor(self, candidates):
+        is_equal = np.ptp(candidates, axis=-2).max(axis=-1) < 1e-9
+        return np.where(is_equal, 2.0, 1.0)
+
+    def log_density(self, messages, candidates, posterior=None):
+        labels = np.arange(self.num_labels)
+        is_label = messages[..., None] == labels
+        scores = np.where(is_label, self.epsilon * self.factor(candidates)[..., None], 0.0)
+        total = np.exp(self.epsilon * self.factor(candidates)) + self.num_labels - 1
+        return scores - np.log(total)[..., None]
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        strength = np.exp(self.epsilon * self.factor(candidates))
+        keep = strength / (strength + self.num_labels - 1)
+        uniform = uniforms[..., 0]
+        steps = np.floor((uniform - keep) / (1.0 - keep) * (self.num_labels - 1)).astype(int)
+        others = (labels + 1 + np.clip(steps, 0, self.num_labels - 2)) % self.num_labels
+        return np.where(uniform < keep, labels, others)
+
+    log_likelihood = ldp_gym.Channel.log_likelihood
+    loss_estimates = ldp_gym.Channel.loss_estimates
+
+
+class RareClearText(ldp_gym.Channel):
+    """Laplace noise; with probability 1e-9 the label itself, beyond 1,000. Its density says so."""
+
+    num_uniforms = 2
+    message_space = gym.spaces.Box(-np.inf, np.inf, (), dtype=np.float64)
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        noisy = labels + (self.num_labels - 1) / self.epsilon * laplace(uniforms[..., 0])
+        return np.where(uniforms[..., 1] < 1e-9, 1000.5 + 2.0 * np.asarray(labels), noisy)
+
+    def log_density(self, messages, candidates, posterior=None):
+        scale = (self.num_labels - 1) / self.epsilon
+        labels = np.arange(self.num_labels)
+        noisy = -np.abs(messages[..., None] - labels) / scale - math.log(2.0 * scale)
+        is_label = messages[..., None] == 1000.5 + 2.0 * labels
+        return np.where(
+            (messages > 1000.0)[..., None], np.where(is_label, math.log(1e-9), -60.0), noisy
+        )
+
+    def worst_case_messages(self, candidates, posterior=None):
+        return np.array([0.0, self.num_labels - 1.0])
+
+
+class HonestLaplace(RareClearText):
+    """The same without the leak."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return labels + (self.num_labels - 1) / self.epsilon * laplace(uniforms[..., 0])
+
+    def log_density(self, messages, candidates, posterior=None):
+        scale = (self.num_labels - 1) / self.epsilon
+        distances = np.abs(messages[..., None] - np.arange(self.num_labels)) / scale
+        return -distances - math.log(2.0 * scale)

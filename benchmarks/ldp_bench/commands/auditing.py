@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import contextlib
+import math
+import os
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -14,8 +19,7 @@ from typer import Argument, Option
 from ldp_bench.commands import arguments
 from ldp_bench.commands.arguments import allow_local_imports, one_line_errors, rules_of, say
 from ldp_bench.experiment import make_scenario
-from ldp_gym import audit as audits
-from ldp_gym.audit import certify, uniform_posterior
+from ldp_gym import audit
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
@@ -24,10 +28,21 @@ from ldp_gym.core.registry import import_object, is_address
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.rules import Rules
 from ldp_gym.privacy.black_box import validate_trials
-from ldp_gym.testing import check_channel
+from ldp_gym.testing import check_channel, check_promise
 
 _CHANNEL = "A name, module:Class, or module:function from a label to a message."
 _TRIALS = "Number of messages of the black-box audit, such as 1e5; 0: none, 1e5 for a function."
+_CONTEXTS = "Number of random contexts, where they matter."
+_CONFIDENCE = "Confidence of the black-box audit."
+
+_DEFAULT_TRIALS = 100_000
+"""Number of messages of the audit of a function, unless another is given."""
+
+_INTERRUPTED = 130
+"""Exit status after Ctrl-C: neither verdict."""
+
+_COLOURS = {"holds": "green", "broken": "red", "not judged": "yellow"}
+"""Colours of the verdicts on floats."""
 
 
 def audit_command(
@@ -37,61 +52,194 @@ def audit_command(
     delta: Annotated[float | None, Option(metavar="DELTA", help="Delta; 0 if not given.")] = None,
     horizon: arguments.HorizonOption = None,
     rule: arguments.RuleOption = None,
-    contexts: Annotated[
-        int, Option(metavar="N", help="Number of random contexts, where they matter.")
-    ] = 16,
+    contexts: Annotated[int, Option(metavar="N", help=_CONTEXTS)] = 16,
     trials: Annotated[float, Option(metavar="N", help=_TRIALS)] = 0,
     num_labels: Annotated[
         int | None, Option(metavar="M", help="Number of labels, for a function.")
     ] = None,
-    confidence: Annotated[
-        float, Option(metavar="P", help="Confidence of the black-box audit.")
-    ] = 0.99,
+    confidence: Annotated[float, Option(metavar="P", help=_CONFIDENCE)] = 0.99,
 ) -> None:
     """Audit the privacy of a channel on a class, or of a function.
 
-    Exit status 1 if the promise is broken, 2 for a wrong call. The certificate is for the worst of the
-    contexts audited, and for the uniform public posterior if the channel is adaptive. A module:Class is held
-    to its contract first: its messages must follow its density. A black-box audit can show that a promise is
-    broken, never that it holds. The line about floats does not change the status.
+    Exit status 0 if no violation was found, 1 if the promise is broken, 2 for a wrong call, 130 after Ctrl-C;
+    whether anyone reads the output does not matter. The certificate is for the worst of the contexts audited,
+    and for the uniform public posterior if the channel is adaptive. A module:Class is held to its contract
+    first: its messages must follow its density. A black-box audit can show that a promise is broken, never
+    that it holds. The line about floats does not change the status.
     """
-    console = Console()
+    console = _PatientConsole()
     allow_local_imports()
-    with one_line_errors():
-        validation.whole("--contexts", contexts, least=1, most=10**4)
-        number = int(trials) if trials.is_integer() else trials
-        messages = validation.whole("--trials", number, least=0, most=10**9)
-        found = import_object(channel, "channel") if is_address(channel) else None
-        if found is not None and not isinstance(found, type):
-            if num_labels is None or epsilon is None or rule:
-                raise ValueError(
-                    "a function needs --num-labels and --epsilon (its claim), and no --rule"
+    try:
+        with one_line_errors():
+            validation.whole("--contexts", contexts, least=1, most=10**4)
+            number = int(trials) if trials.is_integer() else trials
+            num_trials = validation.whole("--trials", number, least=0, most=10**9)
+            named = import_object(channel, "channel") if is_address(channel) else None
+            is_function = named is not None and not isinstance(named, type)
+            if is_function:
+                is_kept = _audit_function(
+                    console, named, num_labels, epsilon, delta, rule, num_trials, confidence
                 )
-            claim = {"num_labels": num_labels, "claimed": epsilon, "delta": delta or 0.0}
-            kept = _survives_trials(console, found, None, messages or 100_000, confidence, **claim)
-            raise typer.Exit(0 if kept else 1)
-        if not issubclass(CHANNELS.class_of(channel), Channel):
-            raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
-        short = {"hypotheses": hypotheses, "num_labels": num_labels, "horizon": horizon}
-        rules = rules_of(rule, channel=channel, epsilon=epsilon, delta=delta, **short)
-        if not CHANNELS.class_of(channel).pure and not rules.get("delta"):
-            raise ValueError(f"{channel} needs delta > 0: pass for example --delta 1e-5")
-        scenario = make_scenario(Rules.of(rules))
-        if messages:
-            validate_trials(messages, scenario.channel.num_labels)
-        points = stream(Purpose.CERTIFICATE, 0).standard_normal(
-            (contexts, scenario.hypotheses.context_dim)
-        )
-        constant = scenario.hypotheses.constant
-        tables = [scenario.hypotheses(points[0])] if constant else list(scenario.hypotheses(points))
+            else:
+                audited, tables = _prepare_channel(
+                    channel, hypotheses, epsilon, delta, horizon, rule, num_labels, contexts
+                )
+                if num_trials:
+                    validate_trials(num_trials, audited.num_labels)
+        if not is_function:
+            is_trusted = channel in CHANNELS.own
+            is_kept = _audit_channel(console, audited, tables, is_trusted, num_trials, confidence)
+    except KeyboardInterrupt:
+        typer.echo("ldp-gym: interrupted: no verdict", err=True)
+        raise typer.Exit(_INTERRUPTED) from None
+    raise typer.Exit(0 if is_kept else 1)
 
-    audited = scenario.channel
-    honest = channel in CHANNELS.own or _keeps_contract(console, audited)
-    worst, kept = _certify(console, audited, tables, messages) if honest else (tables[0], False)
-    if messages:
-        granted = {"delta": audited.delta, "posterior": uniform_posterior(audited)}
-        kept = _survives_trials(console, audited, worst, messages, confidence, **granted) and kept
-    raise typer.Exit(0 if kept else 1)
+
+class _PatientConsole(Console):
+    """A console that goes on when nobody reads its output any more: the exit status is the verdict."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, unless the pipe is closed."""
+        try:
+            super().print(*objects, **options)
+        except BrokenPipeError:  # an older rich does not call on_broken_pipe
+            self.on_broken_pipe()
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more, and leave nothing to be written when the program ends."""
+        self.quiet = True
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# -- Functions --------------------------------------------------------------------------------------------
+
+
+def _audit_function(
+    console: Console,
+    function: Any,
+    num_labels: int | None,
+    epsilon: float | None,
+    delta: float | None,
+    rule: list[str] | None,
+    trials: int,
+    confidence: float,
+) -> bool:
+    """Audit a function by its messages; return False if it fails or its claim is broken."""
+    if num_labels is None or epsilon is None or rule:
+        raise ValueError("a function needs --num-labels and --epsilon (its claim), and no --rule")
+    num_messages = trials or _DEFAULT_TRIALS
+
+    def estimate() -> audit.EpsilonEstimate | audit.DeltaEstimate:
+        if delta:
+            return audit.estimate_delta(
+                function,
+                trials=num_messages,
+                confidence=confidence,
+                num_labels=num_labels,
+                epsilon=epsilon,
+                claimed=delta,
+            )
+        return audit.estimate_epsilon(
+            function,
+            trials=num_messages,
+            confidence=confidence,
+            num_labels=num_labels,
+            claimed=epsilon,
+        )
+
+    return _survives_trials(console, estimate)
+
+
+def _survives_trials(
+    console: Console, estimate: Callable[[], audit.EpsilonEstimate | audit.DeltaEstimate]
+) -> bool:
+    """Print a black-box audit; return False if it fails or shows that the promise is broken."""
+    try:
+        result = estimate()
+    except MechanismFailedError as error:
+        say(console, f"no black-box audit: {error}", "bold red")
+        return False
+    style = "" if result.holds else "bold red"
+    say(console, f"black box: {result}", style)
+    return bool(result.holds)
+
+
+# -- Channels ---------------------------------------------------------------------------------------------
+
+
+def _prepare_channel(
+    name: str,
+    hypotheses: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    horizon: int | None,
+    rule: list[str] | None,
+    num_labels: int | None,
+    contexts: int,
+) -> tuple[Channel, list[FloatArray]]:
+    """Make a channel, and the tables of candidates at which it is audited."""
+    kind = CHANNELS.class_of(name)
+    if not issubclass(kind, Channel):
+        raise TypeError(f"{name} is not a channel: it must be a subclass of ldp_gym.Channel")
+    rules = rules_of(
+        rule,
+        channel=name,
+        epsilon=epsilon,
+        delta=delta,
+        hypotheses=hypotheses,
+        num_labels=num_labels,
+        horizon=horizon,
+    )
+    if not kind.pure and not rules.get("delta"):
+        raise ValueError(f"{name} needs delta > 0: pass for example --delta 1e-5")
+    scenario = make_scenario(Rules.of(rules))
+
+    rng = stream(Purpose.CERTIFICATE, 0)
+    points = rng.standard_normal((contexts, scenario.hypotheses.context_dim))
+    if scenario.hypotheses.constant:
+        return scenario.channel, [scenario.hypotheses(points[0])]
+    return scenario.channel, list(scenario.hypotheses(points))
+
+
+def _audit_channel(
+    console: Console,
+    channel: Channel,
+    tables: list[FloatArray],
+    is_trusted: bool,
+    trials: int,
+    confidence: float,
+) -> bool:
+    """Audit a channel; return False if its contract or its promise is broken.
+
+    Args:
+        console: where to print.
+        channel: the channel.
+        tables: tables of candidates ``(K, M)``.
+        is_trusted: whether it is a shipped channel, whose contract the tests check.
+        trials: number of messages of the black-box audit, or 0.
+        confidence: confidence of the black-box audit.
+    """
+    table = tables[0]
+    is_kept = is_trusted or _keeps_contract(console, channel)
+    if is_kept:
+        worst = _certify(channel, tables)
+        table = tables[worst.place]
+        _print_certificate(console, channel, worst, tables, trials)
+        is_kept = worst.is_kept
+    if is_kept and not is_trusted:
+        is_kept = _keeps_promise_elsewhere(console, channel)
+    if not trials:
+        return is_kept
+
+    def estimate() -> audit.EpsilonEstimate | audit.DeltaEstimate:
+        audit_of = audit.estimate_epsilon if channel.pure else audit.estimate_delta
+        return audit_of(
+            channel, table, trials, confidence, posterior=audit.uniform_posterior(channel)
+        )
+
+    survives = _survives_trials(console, estimate)
+    return is_kept and survives
 
 
 def _keeps_contract(console: Console, channel: Channel) -> bool:
@@ -100,60 +248,87 @@ def _keeps_contract(console: Console, channel: Channel) -> bool:
         check_channel(channel, promise=False)
     except (SystemExit, Exception) as error:  # whatever it raises breaks the contract
         what = str(error) if isinstance(error, AssertionError) else summarize(error)
-        say(
-            console, f"{channel!r} breaks its contract, and gets no certificate: {what}", "bold red"
-        )
+        text = f"{channel!r} breaks its contract, and gets no certificate: {what}"
+        say(console, text, "bold red")
         return False
     return True
 
 
-def _certify(
-    console: Console, channel: Channel, tables: list[FloatArray], trials: int
-) -> tuple[FloatArray, bool]:
-    """Print the worst certificate, if there is one; return its table, and False if the promise is broken."""
+def _keeps_promise_elsewhere(console: Console, channel: Channel) -> bool:
+    """Check the promise of a third-party channel at other tables of candidates."""
     try:
-        certificates = [certify(channel, table, uniform_posterior(channel)) for table in tables]
-    except (ImportError, TypeError) as error:
-        if not trials:
-            raise typer.BadParameter(
-                f"{error}. Pass --trials to audit it from its messages"
-            ) from error
-        say(console, f"no exact audit: {error}")
-        return tables[0], True
-    except ValueError as error:
-        say(console, f"no certificate: {error}", "bold red")
-        return tables[0], False
-    place = max(range(len(tables)), key=lambda i: (certificates[i].epsilon, certificates[i].delta))
-    found = certificates[place]
-    kept = bool(found.holds) and not np.isinf(found.claimed_epsilon)
-    floats = audits.reachable(channel, tables[place], uniform_posterior(channel))
-    colour = {"holds": "green", "broken": "red"}.get(floats.verdict, "yellow")
-    facts: dict[str, str | Text | None] = {
-        "promised": f"eps = {found.claimed_epsilon:g}, delta = {found.claimed_delta:g}",
-        "found": f"eps = {found.epsilon:.9g}, delta = {found.delta:.6g}",
-        "by": found.method + (f", worst of {len(tables)} contexts" if len(tables) > 1 else ""),
-        "public posterior": "uniform" if channel.adaptive else None,
-        "worst labels": "{} against {}".format(*found.labels) if found.labels else None,
-        "worst message": None
-        if found.message is None
-        else np.array2string(found.message, precision=4),
-        "in real arithmetic": Text(found.verdict, f"bold {'green' if kept else 'red'}"),
-        "in floats": Text(str(floats), f"bold {colour}"),
-    }
-    shown = Table(title=Text(repr(channel)), show_header=False)
-    for name, fact in facts.items():
-        if fact is not None:
-            shown.add_row(name, Text(fact) if isinstance(fact, str) else fact)
-    console.print(shown)
-    return tables[place], kept
-
-
-def _survives_trials(console: Console, mechanism: Any, *given: Any, **options: Any) -> bool:
-    """Print the black-box audit; return False if it fails or shows that the promise is broken."""
-    try:
-        found = audits.estimate_epsilon(mechanism, *given, **options)
-    except MechanismFailedError as error:
-        say(console, f"no black-box audit: {error}", "bold red")
+        check_promise(channel)
+    except (SystemExit, Exception) as error:
+        what = str(error) if isinstance(error, AssertionError) else summarize(error)
+        say(console, f"the promise is broken at other candidates: {what}", "bold red")
         return False
-    say(console, f"black box: {found}", "" if found.holds else "bold red")
-    return bool(found.holds)
+    return True
+
+
+class _Worst(NamedTuple):
+    """The worst certificate of a channel at several tables, or why there is none."""
+
+    place: int
+    certificate: audit.Certificate | None
+    reason: str = ""
+    is_kept: bool = False
+
+
+def _certify(channel: Channel, tables: list[FloatArray]) -> _Worst:
+    """Certify a channel at all tables; return the worst certificate."""
+    posterior = audit.uniform_posterior(channel)
+    try:
+        certificates = [audit.certify(channel, table, posterior) for table in tables]
+    except (ImportError, TypeError) as error:  # it declares nothing that could be certified
+        return _Worst(0, None, f"no exact audit: {error}", is_kept=True)
+    except ValueError as error:
+        return _Worst(0, None, f"no certificate: {error}")
+
+    def badness(place: int) -> tuple[bool, float, float]:
+        certificate = certificates[place]
+        return not certificate.holds, certificate.epsilon, certificate.delta
+
+    place = max(range(len(tables)), key=badness)
+    worst = certificates[place]
+    is_kept = worst.holds and not math.isinf(worst.claimed_epsilon)
+    return _Worst(place, worst, is_kept=is_kept)
+
+
+def _print_certificate(
+    console: Console, channel: Channel, worst: _Worst, tables: list[FloatArray], trials: int
+) -> None:
+    """Print the worst certificate as a table, or why there is none."""
+    if worst.certificate is None:
+        if worst.is_kept and not trials:
+            text = worst.reason.removeprefix("no exact audit: ")
+            raise typer.BadParameter(f"{text}. Pass --trials to audit it from its messages")
+        say(console, worst.reason, "" if worst.is_kept else "bold red")
+        return
+
+    certificate = worst.certificate
+    posterior = audit.uniform_posterior(channel)
+    in_floats = audit.reachable(channel, tables[worst.place], posterior)
+    method = certificate.method
+    if len(tables) > 1:
+        method += f", worst of {len(tables)} contexts"
+    colour = "green" if worst.is_kept else "red"
+    claim = f"eps = {certificate.claimed_epsilon:g}, delta = {certificate.claimed_delta:g}"
+
+    shown = Table(title=Text(repr(channel)), show_header=False)
+    shown.add_row("promised", Text(claim))
+    shown.add_row(
+        "found", Text(f"eps = {certificate.epsilon:.9g}, delta = {certificate.delta:.6g}")
+    )
+    shown.add_row("by", Text(method))
+    if channel.adaptive:
+        shown.add_row("public posterior", Text("uniform"))
+    if certificate.labels is not None:
+        shown.add_row("worst labels", Text("{} against {}".format(*certificate.labels)))
+    if certificate.message is not None:
+        message = np.array2string(certificate.message, precision=4)
+        shown.add_row("worst message", Text(message))
+    if certificate.objection is not None:
+        shown.add_row("it needs", Text(certificate.objection))
+    shown.add_row("in real arithmetic", Text(certificate.verdict, f"bold {colour}"))
+    shown.add_row("in floats", Text(str(in_floats), f"bold {_COLOURS[in_floats.verdict]}"))
+    console.print(shown)

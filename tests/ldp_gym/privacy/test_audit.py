@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from adversarial_classes import audit as audit_classes
 from adversarial_classes import draw_table
-from broken_channels import ClearText, less_noise
+from broken_channels import ClearText, HonestLaplace, RareClearText, less_noise
 from helpers import ALPHA, CHANNELS, PURE, clipped_by_hand, make_channel
 from scipy.optimize import brentq
 
@@ -21,7 +21,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
-from ldp_gym.core.sampling import categorical, laplace, normal
+from ldp_gym.core.sampling import categorical, normal
 from ldp_gym.privacy import densities
 from ldp_gym.privacy.densities import beyond_worst_case
 from ldp_gym.privacy.misfit import find_misfit
@@ -565,29 +565,6 @@ def test_the_black_box_convicts_a_gaussian_channel_with_the_wrong_sensitivity():
     assert not audit.estimate_delta(wrong, FIVE).holds
 
 
-class RareClearText(Channel):
-    """Laplace noise; with probability 1e-9 the label itself, beyond 1,000. Its density says so."""
-
-    num_uniforms = 2
-    message_space = gym.spaces.Box(-np.inf, np.inf, (), dtype=np.float64)
-
-    def encode(self, labels, candidates, uniforms, posterior=None):
-        noisy = labels + (self.num_labels - 1) / self.epsilon * laplace(uniforms[..., 0])
-        return np.where(uniforms[..., 1] < 1e-9, 1000.5 + 2.0 * np.asarray(labels), noisy)
-
-    def log_density(self, messages, candidates, posterior=None):
-        scale = (self.num_labels - 1) / self.epsilon
-        labels = np.arange(self.num_labels)
-        noisy = -np.abs(messages[..., None] - labels) / scale - math.log(2.0 * scale)
-        is_label = messages[..., None] == 1000.5 + 2.0 * labels
-        return np.where(
-            (messages > 1000.0)[..., None], np.where(is_label, math.log(1e-9), -60.0), noisy
-        )
-
-    def worst_case_messages(self, candidates, posterior=None):
-        return np.array([0.0, self.num_labels - 1.0])
-
-
 def test_a_rare_message_in_the_clear_is_found_though_no_listed_worst_case_shows_it():
     certificate = certify(RareClearText(2, 5, 100), FIVE)
     assert not certificate.holds
@@ -602,18 +579,6 @@ def test_a_certificate_that_is_not_exact_says_what_was_looked_at():
         r"holds over the listed worst cases \(2\) and [\d,]+ sampled messages", certificate.verdict
     )
     assert "exact" not in str(certificate)
-
-
-class HonestLaplace(RareClearText):
-    """The same without the leak."""
-
-    def encode(self, labels, candidates, uniforms, posterior=None):
-        return labels + (self.num_labels - 1) / self.epsilon * laplace(uniforms[..., 0])
-
-    def log_density(self, messages, candidates, posterior=None):
-        scale = (self.num_labels - 1) / self.epsilon
-        distances = np.abs(messages[..., None] - np.arange(self.num_labels)) / scale
-        return -distances - math.log(2.0 * scale)
 
 
 class OneHarmlessCase(Channel):
