@@ -60,7 +60,7 @@ _OF_PREDICTIONS = 1e-5, 1e-9
 _MOST_ROUNDS = 40
 """Largest number of rounds that a learner plays in its check."""
 
-_PROMISE_SAMPLES = 6_000
+_PROMISE_SAMPLES = 100_000
 """Number of messages for the check of a channel's promise, at each table of candidates."""
 
 

@@ -1,10 +1,13 @@
 """Planted mistakes that the black-box audit finds, and its false alarms.
 
 Twenty local mechanisms that claim eps = 0.8, each right and with one mistake. They were written down before
-the audit saw any of them; its settings were chosen on others. False alarms are counted over right mechanisms
-of nine kinds, with random labels and eps.
+the audit saw any of them; its settings were chosen on others. Five others claim (eps, delta). False alarms
+are counted over right mechanisms of nine kinds, with random labels and eps, and over right (eps, delta)
+mechanisms of five kinds.
 
     python benchmarks/studies/audit_power.py docs/data/audit-power.csv
+    python benchmarks/studies/audit_power.py --delta 10 docs/data/audit-delta.csv
+    python benchmarks/studies/audit_power.py --delta-alarms 1000 docs/data/audit-delta-alarms.csv
     python benchmarks/studies/audit_power.py --false-alarms 1000 docs/data/audit-alarms.csv
     python benchmarks/studies/audit_power.py --rare 20 docs/data/audit-rare.csv
 """
@@ -20,8 +23,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from ldp_gym import audit
+from ldp_gym.channels.accounting import gaussian_delta
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.statistics import largest_share, least_share
 
 EPSILON = 0.8
@@ -284,10 +290,135 @@ def count_row(hits: int, count: int, what: str, **settings: Any) -> dict[str, An
     return {**row, "95% interval": f"{low:.3f} to {high:.3f}"}
 
 
+# -- Mechanisms that claim (eps, delta) -------------------------------------------------------------------
+
+DELTA = 0.01
+"""The delta that the five mechanisms claim, with eps = 0.8."""
+
+
+def normal_scale(distance: float, epsilon: float, delta: float) -> float:
+    """Least standard deviation of normal noise that hides a distance (Balle and Wang 2018)."""
+    return float(brentq(lambda scale: gaussian_delta(distance / scale, epsilon) - delta, 1e-3, 1e3))
+
+
+def one_hot_noise(num_labels: int, scale: float) -> Mechanism:
+    """The label's unit vector with normal noise, rounded, so that floats give nothing away."""
+
+    def send(label: int) -> FloatArray:
+        noisy = np.eye(num_labels)[label] + RNG.normal(scale=scale, size=num_labels)
+        return noisy.round(3)
+
+    return send
+
+
+def leaky_response(num_labels: int, epsilon: float, share: float) -> Mechanism:
+    """Randomized response that sends the label in the clear with this probability."""
+    return leaking(respond(num_labels, epsilon), share, lambda label: 100 + label)
+
+
+def repeated(mechanism: Mechanism, times: int) -> Mechanism:
+    """Several independent messages about one label."""
+    return lambda label: tuple(mechanism(label) for _ in range(times))
+
+
+class DeltaMechanism(NamedTuple):
+    """A right and a wrong mechanism of M labels that claim (eps, delta)."""
+
+    mistake: str
+    right: Callable[[int, float, float], Mechanism]
+    wrong: Callable[[int, float, float], Mechanism]
+
+
+DELTA_CASES = [
+    DeltaMechanism(
+        "normal noise for a sensitivity of 1, not sqrt(2)",
+        lambda m, e, d: one_hot_noise(m, normal_scale(math.sqrt(2.0), e, d)),
+        lambda m, e, d: one_hot_noise(m, normal_scale(1.0, e, d)),
+    ),
+    DeltaMechanism(
+        "normal noise for ten times the delta",
+        lambda m, e, d: one_hot_noise(m, normal_scale(math.sqrt(2.0), e, d)),
+        lambda m, e, d: one_hot_noise(m, normal_scale(math.sqrt(2.0), e, 10.0 * d)),
+    ),
+    DeltaMechanism(
+        "the label in the clear with probability 2 delta",
+        lambda m, e, d: leaky_response(m, e, d),
+        lambda m, e, d: leaky_response(m, e, 2.0 * d),
+    ),
+    DeltaMechanism(
+        "two messages, composition counted once",
+        lambda m, e, d: repeated(leaky_response(m, e / 2.0, d / 2.0), 2),
+        lambda m, e, d: repeated(leaky_response(m, e, d), 2),
+    ),
+    DeltaMechanism(
+        "delta granted to each of four messages",
+        lambda m, e, d: repeated(leaky_response(m, e / 4.0, d / 4.0), 4),
+        lambda m, e, d: repeated(leaky_response(m, e / 4.0, d), 4),
+    ),
+]
+
+
+def measure_delta_power(count: int) -> list[dict[str, Any]]:
+    """Audit the mechanisms with and without their mistakes, ``count`` times each with 10^5 messages."""
+    rows = []
+    for case in DELTA_CASES:
+        row: dict[str, Any] = {"mistake": case.mistake, "labels": 4, "audits": count}
+        start = time.process_time()
+        for version, make in (("wrong", case.wrong), ("right", case.right)):
+            mechanism = make(4, EPSILON, DELTA)
+            by_delta = [
+                audit.estimate_delta(
+                    mechanism, num_labels=4, epsilon=EPSILON, claimed=DELTA, seed=seed
+                )
+                for seed in range(count)
+            ]
+            by_epsilon = [
+                audit.estimate_epsilon(
+                    mechanism, num_labels=4, delta=DELTA, claimed=EPSILON, seed=seed
+                )
+                for seed in range(count)
+            ]
+            proved = np.median([estimate.delta for estimate in by_delta])
+            row[f"{version}: proved delta"] = f"{proved:.4f}"
+            row[f"{version}: convicted by delta"] = sum(not e.holds for e in by_delta)
+            row[f"{version}: convicted by eps"] = sum(not e.holds for e in by_epsilon)
+        seconds = time.process_time() - start
+        row["CPU seconds per audit"] = f"{seconds / (4 * count):.1f}"
+        rows.append(row)
+        print(*row.values(), sep=" | ", flush=True)
+    return rows
+
+
+def count_delta_alarms(
+    count: int, confidence: float = 0.9, trials: int = 4000
+) -> list[dict[str, Any]]:
+    """Count false alarms in audits of right (eps, delta) mechanisms, of delta and of eps in turn."""
+    rng = np.random.default_rng(3)
+    alarms = 0
+    for i in range(count):
+        num_labels = int(rng.integers(2, 6))
+        epsilon = float(rng.uniform(0.2, 2.0))
+        delta = float(10.0 ** rng.uniform(-3.0, -1.0))
+        mechanism = DELTA_CASES[i % len(DELTA_CASES)].right(num_labels, epsilon, delta)
+        options = {"num_labels": num_labels, "confidence": confidence, "trials": trials, "seed": i}
+        if (i // len(DELTA_CASES)) % 2 == 0:
+            estimate = audit.estimate_delta(mechanism, epsilon=epsilon, claimed=delta, **options)
+            alarms += not estimate.holds
+        else:
+            bound = audit.estimate_epsilon(mechanism, claimed=epsilon, delta=delta, **options)
+            alarms += not bound.holds
+    return [count_row(alarms, count, "alarms", confidence=confidence, trials=trials)]
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     *options, path = sys.argv[1:]
-    measures = {"--false-alarms": count_false_alarms, "--rare": count_rare}
+    measures = {
+        "--false-alarms": count_false_alarms,
+        "--rare": count_rare,
+        "--delta": measure_delta_power,
+        "--delta-alarms": count_delta_alarms,
+    }
     rows = measures[options[0]](int(options[1])) if options else measure_power()
     with open(path, "w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))

@@ -46,7 +46,7 @@ _ABSOLUTE_ROUNDING = 1e-12
 _SAMPLES = 200_000
 """Number of messages whose densities are compared for the certificate of a custom channel."""
 
-_SAMPLES_BEFORE_A_GAME = 6_000
+_SAMPLES_BEFORE_A_GAME = 20_000
 """Number of messages whose densities are compared before a game."""
 
 _MOST_COUNTED = 200_000

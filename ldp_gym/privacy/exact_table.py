@@ -35,15 +35,20 @@ from ldp_gym.privacy.densities import check_situation
 TOTAL = 2**64
 """Sum of the entries of a column."""
 
-_LEAST_SHARE, _MOST_SHARE = 2.0**-40, 2.0**-10
-"""Smallest and largest share by which columns are moved towards their mean."""
+_LEAST_SHARE = 2.0**-40
+"""Smallest share by which columns are moved towards their mean."""
+
+_MOST_SHARE = 2.0**-10
+"""Largest share by which columns are moved towards their mean, unless eps is near the rounding."""
 
 _RATIO_ROUNDING = 2.0**-43
 """Error of a log ratio from floats and integers: at an eps near it, columns are moved by a larger share."""
 
-_LARGEST_EXPONENT, _DIGITS = 700.0, 50
-"""Largest eps whose power is computed, as a table of 2^64 cannot tell larger ones apart, and digits of powers
-and logarithms, which ``decimal`` rounds correctly."""
+_LARGEST_EXPONENT = 700.0
+"""Largest eps whose power is computed: a table of 2^64 cannot tell larger ones apart."""
+
+_DIGITS = 50
+"""Digits of powers and logarithms, which ``decimal`` rounds correctly."""
 
 
 class ExactTable(NamedTuple):
@@ -73,7 +78,10 @@ class ExactTable(NamedTuple):
         label = validation.index("label", label, self.counts.shape[1])
         number = validation.whole("number", number, least=0, most=TOTAL - 1)
         ends = itertools.accumulate(self.counts[:-1, label].tolist())
-        return self.messages[next((i for i, end in enumerate(ends) if number < end), -1)]
+        for message, end in zip(self.messages, ends, strict=False):  # the last one ends at 2^64
+            if number < end:
+                return message
+        return self.messages[-1]
 
     def to_json(self) -> str:
         """The table as JSON, for clients in any language: counts are decimal digits in text."""
@@ -96,9 +104,9 @@ class ExactTable(NamedTuple):
             )
         if len(rows) == 1:
             return cls(messages, np.zeros((1, len(rows[0])), np.uint64), Fraction(1), 0.0)
-        if min(map(min, rows)) < 1 or any(
-            sum(column) != TOTAL for column in zip(*rows, strict=True)
-        ):
+        least_count = min(min(row) for row in rows)
+        totals = [sum(column) for column in zip(*rows, strict=True)]
+        if least_count < 1 or any(total != TOTAL for total in totals):
             raise ValueError("counts of a table are positive, and those of a label sum to 2^64")
         counts = np.array(rows, dtype=np.uint64)
         ratio = _largest_ratio(counts)
@@ -153,7 +161,8 @@ class ExactChannel:
             BrokenPromiseError: if the channel's declared density is not eps-private.
         """
         candidates, posterior = check_situation(self.channel, candidates, posterior)
-        coins, count = validation.numbers("coins", coins), self.channel.num_public_coins
+        coins = validation.numbers("coins", coins)
+        count = self.channel.num_public_coins
         if coins.shape != (count,):
             raise ValueError(f"coins must be {count} uniforms, got shape {coins.shape}")
         if not ((coins > 0.0) & (coins < 1.0)).all():  # NaN too
@@ -179,12 +188,14 @@ class ExactChannel:
         label = validation.index("label", label, self.channel.num_labels)
         candidates, posterior = check_situation(self.channel, candidates, posterior)
         count = self.channel.num_public_coins
-        table = self._table(_uniforms(random_bits(64 * count), count), candidates, posterior)
+        coins = _uniforms(random_bits(64 * count), count)
+        table = self._table(coins, candidates, posterior)
         return table.pick(label, random_bits(64)), table.epsilon
 
     def _table(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
     ) -> ExactTable:
+        """Return the table of the messages that are left; the arguments are checked."""
         messages = self.channel.messages_given_coins(coins, candidates, posterior)
         if len(messages) == 1:
             return ExactTable(
@@ -197,14 +208,16 @@ class ExactChannel:
             raise BrokenPromiseError(
                 f"{self.channel!r} has no density at these candidates: {log_density}"
             )
-        mean, share = law.mean(axis=1, keepdims=True), _LEAST_SHARE
-        while share <= max(_MOST_SHARE, min(_RATIO_ROUNDING / self.channel.epsilon, 1.0)):
+
+        mean = law.mean(axis=1, keepdims=True)
+        most_share = max(_MOST_SHARE, min(_RATIO_ROUNDING / self.channel.epsilon, 1.0))
+        share = _LEAST_SHARE
+        while share <= most_share:
             counts = _to_counts(law + share * (mean - law))
             ratio = _largest_ratio(counts)
             if ratio <= self._most_ratio:
-                return ExactTable(
-                    messages, counts, ratio, min(_log_above(ratio), self.channel.epsilon)
-                )
+                epsilon = min(_log_above(ratio), self.channel.epsilon)
+                return ExactTable(messages, counts, ratio, epsilon)
             share *= 16.0
         raise BrokenPromiseError(
             f"{self.channel!r} does not keep its promise at these candidates: its density ratios exceed "
@@ -217,20 +230,25 @@ def _to_counts(law: FloatArray) -> npt.NDArray[np.uint64]:
     size = len(law)
     slack = TOTAL * (1.0 - size * 2.0**-50)  # keeps a column's sum below 2^64 however floats round
     counts = (law * slack).astype(np.uint64) + np.uint64(2**12)  # nothing is impossible
-    counts += (law * np.negative(counts.sum(axis=0))).astype(np.uint64)  # the rest, in proportion
-    share, left = np.divmod(np.negative(counts.sum(axis=0)), np.uint64(size))
+
+    missing = np.negative(counts.sum(axis=0))  # modulo 2^64: what a column lacks
+    counts += (law * missing).astype(np.uint64)  # shared out in proportion
+    missing = np.negative(counts.sum(axis=0))
+    share, rest = np.divmod(missing, np.uint64(size))
     counts += share
-    counts += np.arange(size, dtype=np.uint64)[:, None] < left
+    counts += np.arange(size, dtype=np.uint64)[:, None] < rest
     return counts
 
 
 def _largest_ratio(counts: npt.NDArray[np.uint64]) -> Fraction:
     """Largest ratio of two entries of one row."""
-    worst = 1, 1
+    largest = 1
+    smallest = 1
     for most, least in zip(counts.max(axis=1).tolist(), counts.min(axis=1).tolist(), strict=True):
-        if most * worst[1] > worst[0] * least:
-            worst = most, least
-    return Fraction(*worst)
+        if most * smallest > largest * least:
+            largest = most
+            smallest = least
+    return Fraction(largest, smallest)
 
 
 def _log_above(ratio: Fraction) -> float:
@@ -239,8 +257,10 @@ def _log_above(ratio: Fraction) -> float:
         return 0.0
     with localcontext(prec=_DIGITS, rounding=ROUND_CEILING):
         log = (Decimal(ratio.numerator) / ratio.denominator).ln().next_plus()
-    above = float(log)
-    return above if above >= log else math.nextafter(above, math.inf)
+    nearest = float(log)
+    if nearest >= log:
+        return nearest
+    return math.nextafter(nearest, math.inf)
 
 
 def _exp_below(exponent: float) -> Fraction:

@@ -17,16 +17,18 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.channels.clipped import revealed_coordinate
 from ldp_gym.channels.noisy import LaplaceSingle
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.privacy.densities import check_situation
 
 _UNIFORM_STEPS = 2**53
 """Number of values that a uniform random number can take."""
 
-_AROUND, _COIN_DRAWS = 4, 50
-"""Number of uniforms checked on either side of a crossing, as rounding is not quite monotone, and of draws
-of the public coins at which finite messages are checked."""
+_AROUND = 4
+"""Number of uniforms checked on either side of a crossing, as rounding is not quite monotone."""
+
+_COIN_DRAWS = 50
+"""Number of draws of the public coins at which finite messages are checked."""
 
 
 class Reachability(NamedTuple):
@@ -77,7 +79,8 @@ def reachable(
     messages = validation.whole("messages", messages, least=1)
     validation.fits_memory("messages", messages, channel.num_labels, "densities")
     rng = np.random.default_rng(validation.seed("seed", seed))
-    coins = rng.random((_COIN_DRAWS if channel.num_public_coins else 1, channel.num_public_coins))
+    num_draws = _COIN_DRAWS if channel.num_public_coins else 1
+    coins = rng.random((num_draws, channel.num_public_coins))
     try:
         listed = [channel.messages_given_coins(draw, candidates, posterior) for draw in coins]
     except TypeError:  # not finite
@@ -92,7 +95,8 @@ def _judge_finite(
     channel: Channel, listed: list[Messages], candidates: FloatArray, posterior: FloatArray | None
 ) -> Reachability:
     """Compare the probabilities of messages, at some draws of the public coins, with a uniform's step."""
-    shares, excluded = [], False
+    shares = []
+    every_label_sends_all = True
     for messages in listed:
         with np.errstate(all="ignore"):
             log_density = channel.log_density(messages, candidates, posterior)
@@ -100,16 +104,19 @@ def _judge_finite(
             law /= law.sum(axis=0)
         if np.isnan(law).any():
             return Reachability("not judged", "the density of its messages is not a number")
-        can = law > 1.0 / _UNIFORM_STEPS
-        excluded |= not can[can.any(axis=1)].all()  # messages that nobody sends do not count
-        shares.append(law[can.sum(axis=1) == 1].sum(axis=0).mean())
-    if not excluded:
-        return Reachability(
-            "holds", "its messages are finitely many, and every label can send each", 0.0
-        )
+
+        is_sent = law > 1.0 / _UNIFORM_STEPS  # (messages, labels)
+        by_somebody = is_sent.any(axis=1)
+        every_label_sends_all &= bool(is_sent[by_somebody].all())
+        by_one_label = is_sent.sum(axis=1) == 1
+        shares.append(law[by_one_label].sum(axis=0).mean())
+
+    if every_label_sends_all:
+        reason = "its messages are finitely many, and every label can send each"
+        return Reachability("holds", reason, 0.0)
     share = float(np.mean(shares))
     reason = f"some labels never send some of its messages; {share:.2%} of messages give their label away"
-    return Reachability("broken", reason, share, 1.0 if share else None)
+    return Reachability("broken", reason, share, 1.0 if share > 0.0 else None)
 
 
 def _judge_laplace(
@@ -118,34 +125,50 @@ def _judge_laplace(
     """Look which labels reach each message by their own noise, that is where h_t keeps the label."""
     labels = np.arange(count) % channel.num_labels
     messages = channel.encode(labels, candidates, open_uniforms([rng], (count, 4))[0])
-    every = np.tile(np.arange(channel.num_labels), (count, 1))
-    coordinate = revealed_coordinate(messages)[:, None]
-    uniforms = np.full((*every.shape, 4), 1.0 - 1.0 / _UNIFORM_STEPS)  # h_t keeps every label
-    uniforms[..., 2] = (coordinate + 0.5) / channel.num_hypotheses
-    wanted = np.take_along_axis(messages, coordinate, axis=-1)
+    is_reached = _reached_by_noise(channel, candidates, messages)  # (messages, labels)
+    if is_reached.all():
+        reason = f"each of {count} messages can come from every label"
+        return Reachability("not judged", reason, 0.0)
 
-    def value(numbers: IntArray) -> FloatArray:
-        """The revealed loss where the noise is drawn from these uniforms, out of 2^53."""
-        uniforms[..., 3] = np.clip(numbers, 1, _UNIFORM_STEPS - 1) / _UNIFORM_STEPS
-        drawn = channel.encode(every, candidates, uniforms)
-        return np.take_along_axis(drawn, coordinate[..., None], axis=-1)[..., 0]
-
-    low, high = np.ones(every.shape, dtype=np.int64), np.full(every.shape, _UNIFORM_STEPS - 1)
-    while (high - low > 1).any():  # a loss falls as its noise rises
-        middle = (low + high) // 2
-        above = value(middle) >= wanted
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    reached = np.any([value(low + step) == wanted for step in range(-_AROUND, _AROUND + 2)], axis=0)
-    if reached.all():
-        return Reachability(
-            "not judged", f"each of {count} messages can come from every label", 0.0
-        )
-    single = reached.sum(axis=1) == 1
-    share, excluding = float(single.mean()), (~reached.all(axis=1)).mean()
-    correct = float(reached[single, labels[single]].mean()) if single.any() else None
-    reason = f"{excluding:.1%} of {count} messages cannot come from some label"
-    if correct is not None:
+    by_one_label = is_reached.sum(axis=1) == 1
+    share = float(by_one_label.mean())
+    share_excluding = float((~is_reached.all(axis=1)).mean())
+    reason = f"{share_excluding:.1%} of {count} messages cannot come from some label"
+    correct = None
+    if by_one_label.any():
+        correct = float(is_reached[by_one_label, labels[by_one_label]].mean())
         reason += (
             f"; {share:.1%} can come from one label only, the true one for {correct:.1%} of those"
         )
     return Reachability("broken", f"{reason} (unless h_t exchanges it, once in T)", share, correct)
+
+
+def _reached_by_noise(
+    channel: LaplaceSingle, candidates: FloatArray, messages: Messages
+) -> BoolArray:
+    """Tell which labels reach which messages with some noise out of 2^53, ``(messages, labels)``.
+
+    A loss falls as its noise rises, so bisection finds where the noise crosses the message.
+    """
+    count = len(messages)
+    labels = np.tile(np.arange(channel.num_labels), (count, 1))
+    coordinate = revealed_coordinate(messages)[:, None]
+    wanted = np.take_along_axis(messages, coordinate, axis=-1)
+    uniforms = np.full((*labels.shape, 4), 1.0 - 1.0 / _UNIFORM_STEPS)  # h_t keeps every label
+    uniforms[..., 2] = (coordinate + 0.5) / channel.num_hypotheses
+
+    def loss_at(steps: IntArray) -> FloatArray:
+        """The revealed loss where the noise is drawn from these uniforms, in steps of 2^-53."""
+        uniforms[..., 3] = np.clip(steps, 1, _UNIFORM_STEPS - 1) / _UNIFORM_STEPS
+        drawn = channel.encode(labels, candidates, uniforms)
+        return np.take_along_axis(drawn, coordinate[..., None], axis=-1)[..., 0]
+
+    low = np.ones(labels.shape, dtype=np.int64)
+    high = np.full(labels.shape, _UNIFORM_STEPS - 1)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        is_above = loss_at(middle) >= wanted
+        low = np.where(is_above, middle, low)
+        high = np.where(is_above, high, middle)
+    near_crossing = range(-_AROUND, _AROUND + 2)
+    return np.any([loss_at(low + step) == wanted for step in near_crossing], axis=0)

@@ -30,6 +30,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.privacy.densities import (
     MOST_DENSITIES,
+    TOLERANCE,
     ExactEpsilon,
     largest_ratio,
     log_densities,
@@ -179,7 +180,8 @@ class _SampledAudit:
         for _ in range(_SHIFTING_ROUNDS):
             scores = shift + self.rng.standard_normal((_SHIFTING_DRAWS, len(shift)))
             log_ratio = self._log_ratio(pair, _inside(ndtr(scores)))
-            level = min(np.quantile(log_ratio, 1.0 - _ELITE_SHARE), self.channel.epsilon)
+            quantile = np.quantile(log_ratio, 1.0 - _ELITE_SHARE, method="lower")
+            level = min(float(quantile), self.channel.epsilon)
             elite = log_ratio >= level
 
             log_weights = 0.5 * shift @ shift - scores[elite] @ shift
@@ -234,8 +236,12 @@ class _SampledAudit:
 
 
 def _excess(log_ratio: FloatArray, epsilon: float) -> FloatArray:
-    """``max(0, 1 - exp(eps - log ratio))``: the part of a message's probability that eps does not cover."""
-    return -np.expm1(np.minimum(epsilon - log_ratio, 0.0))
+    """``max(0, 1 - exp(eps - log ratio))``: the part of a message's probability that eps does not cover.
+
+    A ratio that is above eps by rounding only counts as covered.
+    """
+    covered = epsilon + TOLERANCE * (1.0 + epsilon)
+    return -np.expm1(np.minimum(covered - log_ratio, 0.0))
 
 
 def _draw_uniforms(
