@@ -94,26 +94,6 @@ def test_the_page_on_speed_has_measured_numbers_in_its_tables_only():
     assert not re.findall(r"\d+(?:\.\d+|%| seconds| times)", prose)
 
 
-def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
-    page, theory = (ROOT / "docs" / "theory.md").read_text(), ldp_gym.theory
-    for row, names in {
-        "KL-risk at most": "exp3_bound half_space_kl_bound interactive_kl_bound",
-        "averaged TV-risk at most": "exp3_bound half_space_tv_bound interactive_tv_bound",
-        "rounds to .* TV-risk of 0.1": "sample_complexity half_space_sample_size interactive_sample_size",
-        "KL-risk at least, on some class": (
-            "lower_bound noninteractive_kl_lower_bound interactive_kl_lower_bound"
-        ),
-    }.items():
-        middle = 0.1 if row.startswith("rounds") else 10_000
-        expected = [getattr(theory, name)(16, middle, 1.0) for name in names.split()]
-        if row.startswith("averaged"):
-            expected[0] = theory.tv_bound(expected[0], 10_000)
-        cells = re.search(rf"^\| {row} " + 3 * r"\| ([\d,.e]+)[^|]*", page, flags=re.MULTILINE)
-        assert [float(cell.replace(",", "")) for cell in cells.groups()] == pytest.approx(
-            expected, rel=0.01
-        )
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_names_exists(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)

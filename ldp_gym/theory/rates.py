@@ -41,8 +41,8 @@ def half_space_kl_bound(
     H is the entropy of the prior, ``log K`` if it is uniform. This bounds the risk of Bayes with this prior,
     *averaged* over truths drawn from it, for contexts that tell nothing of the truth beyond the transcript.
     With ``log K`` it also bounds the risk of the minimax learner at *every* truth. For Bayes itself at every
-    truth see :func:`half_space_worst_kl_bound`. For exact Lewis weights: docs/proofs.md says what the
-    channel's few steps cost.
+    truth see :func:`half_space_worst_kl_bound`, which is the smaller bound up to K = 4. For exact Lewis
+    weights: docs/proofs.md says what the channel's few steps cost.
 
     Example:
         >>> round(half_space_kl_bound(16, 10_000, 1.0))
@@ -189,15 +189,35 @@ def interactive_kl_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLi
     return min(by_ratio, by_theorem) * _root_noise(epsilon, _rounds(horizon))
 
 
+def interactive_minimax_kl_bound(
+    num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike
+) -> float:
+    """Smallest proved bound on the minimax KL-risk with interaction, which some scheme comes close to.
+
+    ``sqrt(2 pi (K-1) T) / s``, or up to K = 9 ``g(K) sqrt(min(K - 1, K log K / 2) T) / s``, where
+    ``g(K) = K log K / (K-1)``: the averages over a prior of Theorems 2 and 1, and a drawn hypothesis. The
+    proof does not construct the scheme: a public coin at the start picks one of several priors.
+    """
+    size = _size(num_hypotheses)
+    by_theorem = math.sqrt(2.0 * math.pi * (size - 1))
+    squares = min(_challenge_squares(size) / 2.0, _drawn_squares(size))
+    by_ratio = _kl_per_tv(size) * math.sqrt(squares)
+    return min(by_theorem, by_ratio) * _root_noise(epsilon, _rounds(horizon))
+
+
 def _challenge_squares(size: int) -> float:
     """Bound on ``sum_t s_t^2 TV_t^2`` on ``challenge`` (Theorem 1)."""
     return 2.0 * (size - 1)
 
 
 def _interactive_squares(size: int) -> float:
-    """Least bound on ``sum_t s_t^2 TV_t^2`` of an interactive scheme: Theorem 1, or a drawn hypothesis."""
-    drawn_uniformly = size * math.log(size) / 2.0
-    return min(_challenge_squares(size), drawn_uniformly)
+    """Least bound on ``sum_t s_t^2 TV_t^2`` of an interactive scheme, at every truth."""
+    return min(_challenge_squares(size), _drawn_squares(size))
+
+
+def _drawn_squares(size: int) -> float:
+    """Bound on ``sum_t s_t^2 TV_t^2`` where a uniformly drawn hypothesis asks."""
+    return size * math.log(size) / 2.0
 
 
 # -- What the bounds share -----------------------------------------------------------------------------

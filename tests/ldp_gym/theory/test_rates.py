@@ -142,6 +142,28 @@ def test_the_interactive_sample_size_is_where_its_bound_crosses_alpha(size):
     assert theory.interactive_tv_bound(size, rounds - 1, 1.0) > 0.05
 
 
+@pytest.mark.parametrize(
+    ("size", "factor"),
+    [
+        (2, growth(2) * math.sqrt(math.log(2))),
+        (5, growth(5) * math.sqrt(4)),
+        (9, growth(9) * math.sqrt(8)),
+        (10, math.sqrt(math.pi * 9 * 2)),
+        (64, math.sqrt(math.pi * 63 * 2)),
+    ],
+)
+def test_the_interactive_minimax_bound_by_hand(size, factor):
+    expected = factor * math.sqrt(500) / signal(1.0)
+    assert theory.interactive_minimax_kl_bound(size, 500, 1.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 9, 10, 16, 64])
+def test_the_interactive_minimax_bound_is_below_those_of_explicit_schemes(size):
+    minimax = theory.interactive_minimax_kl_bound(size, 500, 1.0)
+    assert minimax <= theory.interactive_kl_bound(size, 500, 1.0)
+    assert minimax <= theory.half_space_kl_bound(size, 500, 1.0)
+
+
 # -- What the bounds share -----------------------------------------------------------------------------
 
 UPPER_BOUNDS = [
@@ -151,6 +173,7 @@ UPPER_BOUNDS = [
     theory.challenge_kl_bound,
     theory.challenge_tv_bound,
     theory.interactive_kl_bound,
+    theory.interactive_minimax_kl_bound,
     theory.interactive_tv_bound,
 ]
 
@@ -355,6 +378,61 @@ def test_bayes_exceeds_the_bound_where_contexts_reveal_the_truth(size, horizon, 
         risk += chances @ np.logaddexp(0.0, -log_odds)
     bound = theory.half_space_kl_bound(size, horizon, epsilon, rank=1)
     assert risk / bound == pytest.approx(ratio, abs=1e-3)
+
+
+def affinities(answers):
+    """Affinities ``(n, K, K)`` of coins that say yes with probabilities ``(n, K)``."""
+    yes = np.sqrt(answers[:, :, None] * answers[:, None])
+    no = np.sqrt((1.0 - answers)[:, :, None] * (1.0 - answers)[:, None])
+    return yes + no
+
+
+def answers_to(sets, table, epsilon):
+    """Probabilities ``(n, K)`` of yes, for sets of labels ``(n, M)``; 1/2 stands for a private coin."""
+    return 1.0 / (1.0 + math.exp(epsilon)) + signal(epsilon) * (sets @ table.T)
+
+
+TEMPERED = np.random.default_rng(3).dirichlet(np.ones(6), size=20)
+"""Weights q of the hypotheses of :data:`SIX`."""
+
+SIX = np.random.default_rng(4).dirichlet(np.full(8, 0.3), size=6)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_challenge_lowers_the_potential_by_the_square_of_tv(epsilon):
+    """The step of Theorem 1: ``1 / q_*`` falls by ``s^2 TV^2 / 2`` or more, whichever is the truth."""
+    for q in TEMPERED:
+        mixed = q @ SIX
+        sets = (mixed < SIX).astype(float)
+        losses = 1.0 - affinities(answers_to(sets, SIX, epsilon))
+        falls = q @ np.einsum("k,jkn->jn", q, losses) / q
+        assert (falls >= signal(epsilon) ** 2 * np.square(tv(SIX, mixed)) / 2.0).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_question_of_all_lowers_the_potential_by_the_square_of_kl(epsilon):
+    """The step of Theorem 2, over 2,000 draws of the public coins: ``s^2 KL^2 / (4 pi)`` or more."""
+    coins = np.random.default_rng(5).standard_normal((2000, 6))
+    for q in TEMPERED:
+        mixed = q @ SIX
+        votes = np.where(mixed < SIX, np.sqrt(q[:, None] * SIX), 0.0)
+        sets = (coins @ votes > 0.0).astype(float)
+        losses = 1.0 - affinities(answers_to(sets, SIX, epsilon))
+        falls = np.einsum("k,nkj->nj", q, losses).mean(axis=0) / q
+        assert (falls >= signal(epsilon) ** 2 * np.square(kl(SIX, mixed)) / (4.0 * math.pi)).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_on_average_over_the_posterior_a_challenge_lowers_the_potential_twice_as_much(epsilon):
+    """The step of the minimax corollary: ``(sum_k sqrt(w_k))^2`` falls by ``s^2 E TV^2`` or more."""
+    for q in TEMPERED:
+        mixed = q @ SIX
+        potential = 1.0 / np.square(q).sum()
+        posterior = potential * np.square(q)
+        sets = (mixed < SIX).astype(float)
+        losses = 1.0 - affinities(answers_to(sets, SIX, epsilon))
+        fall = potential * np.einsum("j,i,k,jik->", q, q, q, losses)
+        assert fall >= signal(epsilon) ** 2 * (posterior @ np.square(tv(SIX, mixed)))
 
 
 def test_kl_is_bounded_by_tv_where_ratios_are():
