@@ -43,7 +43,7 @@ def test_the_claim_is_that_none_is_below_bayes():
 
 JITTER = np.tile([0.02, -0.01, 0.01, -0.02], 3)
 WORSE, BROKEN = (
-    "On no channel does a learner do better than Bayes.",
+    "On no channel does one of these learners do better than Bayes.",
     statistics.Verdict.CONTRADICTED,
 )
 

@@ -197,7 +197,7 @@ def compare_with_bayes(
     text = (
         f"Below Bayes: {'; '.join(below)}."
         if below
-        else f"{start} does a learner do better than Bayes."
+        else f"{start} does one of these learners do better than Bayes."
     )
     played = Counter(result.learner for results in places.values() for result in results)
     ties: dict[str, list[str]] = {}
