@@ -26,6 +26,33 @@ CHANNELS = [
 ]
 
 
+def print_floors(size: int, horizon: int, epsilon: float) -> None:
+    """Print what is proved to be out of reach, as multiples of the limit."""
+    limit = theory.information_limit(size, horizon, epsilon)
+    of_all = theory.risk_floor(size, horizon, epsilon, adaptive=True) / limit
+    of_fixed = theory.risk_floor(size, horizon, epsilon, adaptive=False) / limit
+    print(
+        f"K = {size}, eps = {epsilon:g}: limit {limit:.1f} nats; proved to be out of reach: less than "
+        f"{of_all:.3f} of it, {of_fixed:.3f} if channels are not adaptive",
+        flush=True,
+    )
+
+
+def multiple_of_limit(channel: str, size: int, horizon: int, epsilon: float, episodes: int) -> str:
+    """Risk of Bayes on a channel as a multiple of the limit, with its standard error."""
+    rules = {
+        "hypotheses": "disjoint",
+        "num_hypotheses": size,
+        "channel": channel,
+        "horizon": horizon,
+        "epsilon": epsilon,
+    }
+    totals = ldp_gym.evaluate("bayes", rules, episodes=episodes).kl[:, -1]
+    error = totals.std(ddof=1) / math.sqrt(episodes)
+    limit = theory.information_limit(size, horizon, epsilon)
+    return f"{totals.mean() / limit:.3f} ± {error / limit:.3f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -36,37 +63,20 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--csv", help="write the table here")
     arguments = parser.parse_args()
-    epsilon, cells = arguments.epsilon, {}
-    for size, horizon, episodes in zip(
-        arguments.sizes, arguments.horizons, arguments.episodes, strict=True
-    ):
-        limit = theory.information_limit(size, horizon, epsilon)
-        floors = [
-            theory.risk_floor(size, horizon, epsilon, adaptive=adaptive) / limit
-            for adaptive in (True, False)
-        ]
-        print(
-            f"K = {size}, eps = {epsilon:g}: limit {limit:.1f} nats; proved to be out of reach: less than "
-            f"{floors[0]:.3f} of it, {floors[1]:.3f} if channels are not adaptive",
-            flush=True,
-        )
-        column = cells.setdefault(f"K = {size}", {})
+
+    columns: dict[str, dict[str, str]] = {}
+    games = zip(arguments.sizes, arguments.horizons, arguments.episodes, strict=True)
+    for size, horizon, episodes in games:
+        print_floors(size, horizon, arguments.epsilon)
+        column = columns.setdefault(f"K = {size}", {})
         for channel in CHANNELS:
-            rules = {
-                "hypotheses": "disjoint",
-                "num_hypotheses": size,
-                "channel": channel,
-                "horizon": horizon,
-                "epsilon": epsilon,
-            }
-            totals = ldp_gym.evaluate("bayes", rules, episodes=episodes).kl[:, -1]
-            error = totals.std(ddof=1) / math.sqrt(len(totals))
-            column[channel] = f"{totals.mean() / limit:.3f} ± {error / limit:.3f}"
+            column[channel] = multiple_of_limit(channel, size, horizon, arguments.epsilon, episodes)
             print(f"  {channel:20s} {column[channel]}", flush=True)
+
     if arguments.csv:
         import pandas as pd
 
-        pd.DataFrame(cells).rename_axis("channel").to_csv(arguments.csv, na_rep="-")
+        pd.DataFrame(columns).rename_axis("channel").to_csv(arguments.csv, na_rep="-")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np
 from ldp_gym import theory
 
 Values = Callable[[np.ndarray], np.ndarray]
+"""A function of posteriors ``(..., K)``."""
 
 
 def entropy(w: np.ndarray) -> np.ndarray:
@@ -36,15 +37,17 @@ def caution(w: np.ndarray) -> np.ndarray:
 
 def features(w: np.ndarray) -> np.ndarray:
     """Measures of uncertainty, all zero where the truth is known, and some of their products."""
-    second, first = np.moveaxis(np.partition(w, -2, axis=-1)[..., -2:], -1, 0)
-    h, roots, doubt = entropy(w), np.sqrt(w), 1.0 - first
-    s, t, q = (
-        roots.sum(axis=-1) - 1,
-        (roots * np.sqrt(roots)).sum(axis=-1) - 1,
-        1 - (w * w).sum(axis=-1),
-    )
+    two_largest = np.partition(w, -2, axis=-1)[..., -2:]
+    second = two_largest[..., 0]
+    doubt = 1.0 - two_largest[..., 1]
+    roots = np.sqrt(w)
+    h = entropy(w)
+    s = roots.sum(axis=-1) - 1  # sum of w^(1/2)
+    t = (roots * np.sqrt(roots)).sum(axis=-1) - 1  # sum of w^(3/4)
+    q = 1 - (w * w).sum(axis=-1)
     powers = [h, h**2, h**3, s, s**2, t, t**2, q, q**2, doubt, doubt**2, second, second**2]
-    return np.stack([*powers, s * h, q * h, doubt * h, second * h, second * doubt], axis=-1)
+    products = [s * h, q * h, doubt * h, second * h, second * doubt]
+    return np.stack([*powers, *products], axis=-1)
 
 
 class Channels:
@@ -94,26 +97,33 @@ def play(
 
     What luck has added to the guess of that risk in each round has mean zero, and is taken out.
     """
-    games, size = arguments.episodes, arguments.size
-    channels, rows = Channels(size, arguments.epsilon, games), np.arange(games)
+    games = arguments.episodes
+    size = arguments.size
+    rows = np.arange(games)
+    channels = Channels(size, arguments.epsilon, games)
     w = np.full((games, size), 1.0 / size)
     truths = rng.integers(size, size=games)
-    posteriors, paid = [], []
+    posteriors = []
+    costs = []
     for _ in range(arguments.horizon):
         total, after = channels.after(w)
-        masses = channels.best(total * (value(w)[:, None] - value(after)))
-        chance = masses * channels.raised[channels.chosen, truths[:, None]]
-        cumulative = np.cumsum(chance / chance.sum(axis=1, keepdims=True), axis=1)
+        gains = total * (value(w)[:, None] - value(after))
+        masses = channels.best(gains)
+
+        # A message of each game, drawn from those of its channel.
+        chances = masses * channels.raised[channels.chosen, truths[:, None]]
+        cumulative = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
         drawn = (cumulative[:, :-1] < rng.random((games, 1))).sum(axis=1)
-        chosen = after[rows[:, None], channels.chosen]
-        expected = guess(chosen)
-        luck = expected[rows, drawn] - (
-            masses * total[rows[:, None], channels.chosen] * expected
-        ).sum(axis=1)
+
+        possible = after[rows[:, None], channels.chosen]
+        guesses = guess(possible)
+        mean_guess = (masses * total[rows[:, None], channels.chosen] * guesses).sum(axis=1)
+        luck = guesses[rows, drawn] - mean_guess
         posteriors.append(w)
-        paid.append(entropy(w) - luck)
-        w = chosen[rows, drawn]
-    return np.array(posteriors), np.cumsum(paid[::-1], axis=0)[::-1] + guess(w)
+        costs.append(entropy(w) - luck)
+        w = possible[rows, drawn]
+    risks = np.cumsum(costs[::-1], axis=0)[::-1] + guess(w)
+    return np.array(posteriors), risks
 
 
 def fit(posteriors: np.ndarray, risks: np.ndarray) -> Values:

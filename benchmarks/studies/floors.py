@@ -36,12 +36,19 @@ from ldp_gym import theory
 from ldp_gym.core.arrays import FloatArray, IntArray
 
 EPSILONS = (4.0, 2.0, 1.0, 0.5)
+"""Privacy levels of the tables."""
+
 MOST_ROUNDS = 1000
+"""Largest horizon of the tables."""
+
 NUM_ROUNDS = 48
 """Number of horizons that a table has."""
 
 DEPTHS = {3: 41, 4: 26, 5: 17, 6: 13, 7: 11, 8: 10}
 """Largest D by number of hypotheses."""
+
+_DECIDED = 16.0
+"""Log-likelihood ratio beyond which nothing is gained by a larger D."""
 
 _ROUNDING_MARGIN = 1e-13
 """Share of the absolute prices that is taken off for rounding; sums of nine products err by 1.3e-15."""
@@ -74,7 +81,6 @@ class _States:
     def __init__(
         self, size: int, epsilon: float, depth: int, offsets: IntArray, starts: list[int]
     ) -> None:
-        self.size, self.start = size, starts[size]
         numbers = np.arange(2**size - 1)
         sets = (numbers[:, None] >> np.arange(size)) & 1
         self.raised = 1.0 + math.expm1(epsilon) * sets
@@ -96,35 +102,43 @@ class _States:
 
     def advance(self, values: FloatArray) -> FloatArray:
         """A lower bound of V with one round more, from one of V, ``(n,)``."""
-        parts = range(0, len(self.sums), _STATES_AT_ONCE)
-        return np.concatenate(
-            [self._advance(values, slice(start, start + _STATES_AT_ONCE)) for start in parts]
-        )
+        starts = range(0, len(self.sums), _STATES_AT_ONCE)
+        chunks = [slice(start, start + _STATES_AT_ONCE) for start in starts]
+        return np.concatenate([self._advance_chunk(values, rows) for rows in chunks])
 
-    def _advance(self, values: FloatArray, rows: slice) -> FloatArray:
-        costs = self.growth[rows] * values[self.after[rows]]
-        basis, inverse, priced = self.basis[rows], self.inverse[rows], self.priced[rows]
-        bound, active = np.empty(len(costs)), np.arange(len(costs))
-        for left in reversed(range(_PIVOTS + 1)):
-            held = np.take_along_axis(costs[active], basis[active], axis=1)
-            prices = np.einsum("nij,nj->ni", inverse[active], held)
-            excess = (prices @ self.raised.T - costs[active]) / priced[active]
-            entering = excess.argmax(axis=1)
-            worst = np.maximum(excess[np.arange(len(active)), entering], 0.0)
+    def _advance_chunk(self, values: FloatArray, rows: slice) -> FloatArray:
+        """The same for some of the states."""
+        costs = self.growth[rows] * values[self.after[rows]]  # V_t(w r_S), of every S
+        sums = self.sums[rows]
+        priced = self.priced[rows]
+        basis = self.basis[rows]
+        inverse = self.inverse[rows]
+
+        bound = np.empty(len(costs))
+        active = np.arange(len(costs))  # states whose prices are still improved
+        for pivots_left in reversed(range(_PIVOTS + 1)):
+            costs_of_basis = np.take_along_axis(costs[active], basis[active], axis=1)
+            prices = np.einsum("nij,nj->ni", inverse[active], costs_of_basis)
             totals = prices.sum(axis=1)
+
+            violations = (prices @ self.raised.T - costs[active]) / priced[active]
+            entering = violations.argmax(axis=1)
+            largest = np.maximum(violations[np.arange(len(active)), entering], 0.0)
+            violated = largest * sums[active]
             margin = _ROUNDING_MARGIN * self.raised.max() * np.abs(prices).sum(axis=1)
-            bound[active] = totals - worst * self.sums[rows][active] - margin
-            open_ = worst * self.sums[rows][active] > _LEAST_VIOLATION * totals
-            if not left or not open_.any():
+            bound[active] = totals - violated - margin
+
+            improvable = violated > _LEAST_VIOLATION * totals
+            if pivots_left == 0 or not improvable.any():
                 break
-            active, entering = active[open_], entering[open_]
-            self._pivot(basis, inverse, active, entering)
+            active = active[improvable]
+            self._pivot(basis, inverse, active, entering[improvable])
         return np.maximum(self.entropies[rows] + bound, 0.0) * (1.0 - _ROUNDING_MARGIN)
 
     def _pivot(
         self, basis: IntArray, inverse: FloatArray, active: IntArray, entering: IntArray
     ) -> None:
-        """Exchange the set that first runs out of mass for the one that enters."""
+        """Exchange the set that first runs out of mass for the one that enters, at active states."""
         mass = inverse[active].sum(axis=1)
         change = np.einsum("nij,ni->nj", inverse[active], self.raised[entering])
         ratio = np.full(mass.shape, np.inf)
@@ -142,25 +156,26 @@ def _offsets(size: int, depth: int) -> IntArray:
 
 def _find(offsets: IntArray, depth: int, starts: list[int]) -> IntArray:
     """The numbers of states with the given sorted offsets, those beyond D dropped."""
-    alive = (offsets <= depth).sum(axis=1)
-    found = np.zeros(len(offsets), dtype=np.int64)
+    num_kept = (offsets <= depth).sum(axis=1)
+    states = np.zeros(len(offsets), dtype=np.int64)
     for size in range(2, offsets.shape[1] + 1):
-        rows = alive == size
-        found[rows] = starts[size] + _rank(offsets[rows, 1:size], depth)
-    return found
+        rows = num_kept == size
+        states[rows] = starts[size] + _rank(offsets[rows, 1:size], depth)
+    return states
 
 
 def _rank(rest: IntArray, depth: int) -> IntArray:
     """The number of sorted offsets in the order of ``combinations_with_replacement``."""
-    total, length = np.zeros(len(rest), dtype=np.int64), rest.shape[1]
+    length = rest.shape[1]
+    number = np.zeros(len(rest), dtype=np.int64)
     before = np.zeros(len(rest), dtype=np.int64)
-    for i in range(length):
+    for place in range(length):
         # Multisets of the places that are left, out of the values from v on: C(depth - v + left, left).
-        left = length - i
+        left = length - place
         counts = np.array([math.comb(depth - v + left, left) for v in range(depth + 2)])
-        total += counts[before] - counts[rest[:, i]]
-        before = rest[:, i]
-    return total
+        number += counts[before] - counts[rest[:, place]]
+        before = rest[:, place]
+    return number
 
 
 def disjoint_floors(num_hypotheses: int, epsilon: float, depth: int, horizon: int) -> FloatArray:
@@ -171,29 +186,29 @@ def disjoint_floors(num_hypotheses: int, epsilon: float, depth: int, horizon: in
     for size in sizes:
         starts.append(starts[-1] + len(offsets[size]))
     states = [_States(size, epsilon, depth, offsets[size], starts) for size in sizes]
-    values = np.concatenate([[0.0], *(each.entropies for each in states)])
-    first, floors = starts[num_hypotheses], [math.log(num_hypotheses)]
+    start_of_game = starts[num_hypotheses]  # all hypotheses are level, and weigh 1 each
+    values = np.concatenate([[0.0], *(of_size.entropies for of_size in states)])
+    floors = [math.log(num_hypotheses)]
     while len(floors) < horizon:
-        values = np.concatenate([[0.0], *(each.advance(values) for each in states)])
-        floors.append(float(values[first]) / num_hypotheses)
+        values = np.concatenate([[0.0], *(of_size.advance(values) for of_size in states)])
+        floors.append(float(values[start_of_game]) / num_hypotheses)
         if floors[-1] - floors[-2] <= _LEAST_GROWTH * floors[-1]:
             break
     return np.maximum.accumulate(floors)
 
 
 def main() -> None:
-    """Work out every table, rounded down to six decimals, and write them after each."""
+    """Compute every table, rounded down to six decimals, and write them to the package."""
     path = Path(theory.__file__).with_name("floors.json")
     tables: dict[str, dict[str, list[list[float]]]] = {}
     for epsilon in EPSILONS:
-        of_epsilon = tables.setdefault(f"{epsilon:g}", {})
-        for size, depth in DEPTHS.items():
-            floors = disjoint_floors(
-                size, epsilon, min(depth, math.ceil(16.0 / epsilon)), MOST_ROUNDS
-            )
+        tables_by_size = tables.setdefault(f"{epsilon:g}", {})
+        for size, largest_depth in DEPTHS.items():
+            depth = min(largest_depth, math.ceil(_DECIDED / epsilon))
+            floors = disjoint_floors(size, epsilon, depth, MOST_ROUNDS)
             rounds = np.unique(np.geomspace(1, len(floors), NUM_ROUNDS).round().astype(int))
-            kept = np.floor(floors[rounds - 1] * 1e6) / 1e6
-            of_epsilon[str(size)] = [rounds.tolist(), kept.round(6).tolist()]
+            rounded_down = np.floor(floors[rounds - 1] * 1e6) / 1e6
+            tables_by_size[str(size)] = [rounds.tolist(), rounded_down.round(6).tolist()]
             print(epsilon, size, len(floors), floors[-1], flush=True)
     path.write_text(json.dumps(tables, separators=(",", ":")) + "\n")
 
