@@ -29,6 +29,9 @@ BLIND = np.array(
 CONTEXT = np.array([-2.7137, -1.1146, 1.1593, 0.4993])
 """A context of the default class at which ``split`` hardly learns."""
 
+_LEWIS_STEPS = 40
+"""Number of fixed-point steps for the Lewis weights of a trial."""
+
 HALF_SPACES: dict[str, dict[str, Any]] = {
     "half-space (turned 1/2)": {"turned": 0.5},
     "trial: no scaling": {"scaled": False},
@@ -48,6 +51,17 @@ design that misses a pair has an infinite cost; docs/proofs.md has the proof for
 """
 
 
+def lewis_matrix(points: FloatArray) -> FloatArray:
+    """``A = sum_y u_y u_y^T / tau_y`` of points ``(K, M)``, tau the Lewis weights."""
+    weights = np.linalg.norm(points, axis=0)
+    for _ in range(_LEWIS_STEPS):
+        matrix = points / np.maximum(weights, 1e-300) @ points.T
+        inverse = np.linalg.pinv(matrix, hermitian=True)
+        squares = np.einsum("km,kl,lm->m", points, inverse, points)
+        weights = np.sqrt(np.maximum(squares, 0.0))
+    return matrix
+
+
 class Trial(HalfSpace):
     """Planes ``A^(-1/2) g``, or ``g`` without scaling, or those of ``split`` with probability ``share``.
 
@@ -61,16 +75,13 @@ class Trial(HalfSpace):
         self, table: FloatArray, *, scaled: bool = True, share: float = 0.0, **options: Any
     ) -> None:
         super().__init__(*table.shape, **options)
-        self.share, self.half = share, len(table) // 2
+        self.share = share
+        self.half = len(table) // 2
         centred = table - table.mean(axis=0)
-        weights = np.linalg.norm(centred, axis=0)
-        for _ in range(40):
-            matrix = centred / np.maximum(weights, 1e-300) @ centred.T
-            inverse = np.linalg.pinv(matrix, hermitian=True)
-            weights = np.sqrt(np.maximum(np.einsum("km,kl,lm->m", centred, inverse, centred), 0.0))
-        values, vectors = np.linalg.eigh(matrix)
+        values, vectors = np.linalg.eigh(lewis_matrix(centred))
         used = values > 1e-12 * values.max()
-        powers = np.where(used, np.where(used, values, 1.0) ** (-0.5 if scaled else 0.0), 0.0)
+        power = -0.5 if scaled else 0.0
+        powers = np.where(used, np.where(used, values, 1.0) ** power, 0.0)
         self.root = vectors * powers @ vectors.T
 
     @property
@@ -83,18 +94,20 @@ class Trial(HalfSpace):
     ) -> FloatArray:
         contrast = normal(coins[..., :-1]) @ self.root
         contrast -= contrast.mean(axis=-1, keepdims=True)
-        halves = np.where(coins[..., :-1].argsort(axis=-1).argsort(axis=-1) < self.half, 1.0, -1.0)
+        ranks = coins[..., :-1].argsort(axis=-1).argsort(axis=-1)
+        halves = np.where(ranks < self.half, 1.0, -1.0)
         contrast = np.where(coins[..., -1:] < self.share, halves, contrast)
         return contrast / np.abs(contrast).max(axis=-1, keepdims=True)
 
 
 def random_games(num_labels: int, count: int) -> list[dict[str, Any]]:
     """Games on Dirichlet(0.3) tables of eight hypotheses."""
-    tables = [
-        np.random.default_rng(100 + i).dirichlet(np.full(num_labels, 0.3), size=8)
-        for i in range(count)
-    ]
-    return [{"hypotheses": table, "horizon": 1500} for table in tables]
+    games = []
+    for number in range(count):
+        rng = np.random.default_rng(100 + number)
+        table = rng.dirichlet(np.full(num_labels, 0.3), size=8)
+        games.append({"hypotheses": table, "horizon": 1500})
+    return games
 
 
 def settings() -> dict[str, tuple[list[dict[str, Any]], Sequence[int]]]:
@@ -116,23 +129,29 @@ def cell(name: str, games: list[dict[str, Any]], truths: Sequence[int], episodes
     The tables of a setting and their truths share the episodes, and no two episodes have the same seed. All
     channels play the same seeds.
     """
-    trial = name.startswith("trial")
-    if "hypotheses" not in games[0] and trial:
+    is_trial = name.startswith("trial")
+    if is_trial and "hypotheses" not in games[0]:
         return "-"  # made for constant classes
-    channel, options = name.partition(" ")[0], HALF_SPACES.get(name, {})
-    each = episodes // (len(games) * len(truths))
+    options = HALF_SPACES.get(name, {})
+    episodes_of_group = episodes // (len(games) * len(truths))
     groups = []
     for game, truth in itertools.product(games, truths):
-        rules = {**game, "channel": channel, "channel_kwargs": options}
-        if trial:
-            rules = {
-                **game,
-                "channel": Trial(game["hypotheses"], horizon=game["horizon"], **options),
-            }
-        seed = len(groups) * each
-        result = ldp_gym.evaluate("bayes", rules, episodes=each, seed=seed, truth=truth)
-        groups.append(result.kl[:, -1])
-    error = np.sqrt((np.var(groups, axis=1, ddof=1) / each).sum()) / len(groups)
+        if is_trial:
+            trial = Trial(game["hypotheses"], horizon=game["horizon"], **options)
+            rules = {**game, "channel": trial}
+        else:
+            channel = name.partition(" ")[0]
+            rules = {**game, "channel": channel, "channel_kwargs": options}
+        played = ldp_gym.evaluate(
+            "bayes",
+            rules,
+            episodes=episodes_of_group,
+            seed=len(groups) * episodes_of_group,
+            truth=truth,
+        )
+        groups.append(played.kl[:, -1])
+    variances_of_means = np.var(groups, axis=1, ddof=1) / episodes_of_group
+    error = np.sqrt(variances_of_means.sum()) / len(groups)
     return f"{np.mean(groups):.1f} ± {error:.1f}"
 
 

@@ -1,6 +1,7 @@
 """The proved floors: exact for two hypotheses, above the limit, and below every channel that was played."""
 
 import math
+from itertools import combinations_with_replacement
 
 import floors as dynamic_program
 import numpy as np
@@ -99,6 +100,21 @@ def test_the_lower_hull_has_the_corners_that_a_convex_function_below_touches():
     x, y = floor._lower_hull(np.arange(4.0), np.array([3.0, 1.0, 2.0, 0.0]))
     assert x.tolist() == [0.0, 1.0, 3.0]
     assert y.tolist() == [3.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_lower_hull_is_the_lowest_chord_at_every_place(seed):
+    rng = np.random.default_rng(seed)
+    x = np.cumsum(rng.random(12)) + 1.0
+    y = rng.standard_normal(12)
+    hull = np.interp(x, *floor._lower_hull(x, y))
+    for place, value in zip(x, hull, strict=True):
+        chords = [
+            np.interp(place, x[[i, j]], y[[i, j]])
+            for i, j in combinations_with_replacement(range(12), 2)
+            if x[i] <= place <= x[j]
+        ]
+        assert value == pytest.approx(min(chords))
 
 
 def test_sets_of_the_best_size_separate_most_pairs():
@@ -276,6 +292,17 @@ def test_of_three_hypotheses_one_stays_alone():
     of_pair = theory.pair_floor(*np.eye(3)[:2], 500, 1.0)
     of_class = contraction._pair_floors(np.eye(3), 500, 1.0, 0.0)
     assert of_class == pytest.approx(2 / 3 * of_pair, rel=1e-9)
+
+
+@pytest.mark.parametrize("best", [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 3), (1, 2)]])
+@pytest.mark.parametrize("valuable", [0, 1])
+def test_four_hypotheses_are_matched_in_the_most_valuable_way(best, valuable):
+    """One pair alone is worth something, and so decides the matching."""
+    values = np.zeros((4, 4))
+    j, k = best[valuable]
+    values[j, k] = values[k, j] = 1.0
+    matching = contraction._matching(values)
+    assert sorted(tuple(sorted(pair)) for pair in matching) == best
 
 
 def test_without_a_signal_every_round_costs_log_k():
