@@ -161,6 +161,13 @@ def test_upper_over_lower_bounds_with_interaction_for_many_rounds(epsilon, ratio
     assert averaged == pytest.approx(ratio_tv, rel=1e-3)
 
 
+@pytest.mark.parametrize(("epsilon", "ratio"), [(1e-3, 15.49), (1.0, 21.74)])
+def test_minimax_upper_over_lower_bound_with_interaction_for_many_rounds(epsilon, ratio):
+    game = 16, 10**16, epsilon
+    upper = theory.interactive_minimax_kl_bound(*game)
+    assert upper / theory.interactive_kl_lower_bound(*game) == pytest.approx(ratio, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("game", "ratio"),
     [((16, 10**4, 1.0), 14.09), ((128, 10**6, 0.1), 8.596), ((10**15, 10**60, 1e-3), 6.857)],
