@@ -21,6 +21,7 @@ from ldp_gym.envs.box import NAMED_GAMES as _NAMED_GAMES
 from ldp_gym.envs.dist import LDPDistEnv, LDPDistVectorEnv
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
+from ldp_gym.minimax import Minimax, minimax
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.truths.base import TRUTHS, Truth
 
@@ -40,12 +41,14 @@ __all__ = [
     "LDPDistEnv",
     "LDPDistVectorEnv",
     "Loss",
+    "Minimax",
     "Nature",
     "NoPrivacyWarning",
     "Simplex",
     "Truth",
     "audit",
     "evaluate",
+    "minimax",
 ]
 __version__ = _VERSION
 

@@ -88,6 +88,35 @@ def share_out(
             ) from error
 
 
+def share_out_all(
+    work: Callable[[Piece], Result],
+    pieces: Sequence[Piece],
+    jobs: int,
+    done: Callable[[Piece], None] | None = None,
+) -> list[Result]:
+    """Results of all pieces, in their order; see :func:`share_out`.
+
+    Args:
+        work: function of a piece.
+        pieces: the arguments of the calls.
+        jobs: number of processes; 1 for this one.
+        done: callback with each piece that was finished.
+
+    Raises:
+        RuntimeError: if a piece's process was killed twice.
+    """
+    results: dict[int, Result] = {}
+    for index, result in share_out(work, pieces, jobs):
+        if isinstance(result, BrokenProcessPool):
+            raise RuntimeError(
+                "a process that played some of the episodes was killed twice"
+            ) from result
+        results[index] = result
+        if done is not None:
+            done(pieces[index])
+    return [results[index] for index in range(len(pieces))]
+
+
 def _numbered(
     work: Callable[[Piece], Result], index: int, piece: Piece, owner: int | None
 ) -> tuple[int, Result]:
