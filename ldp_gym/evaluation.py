@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby, pairwise
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -33,13 +31,16 @@ from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.base import EnvArguments
 from ldp_gym.envs.single import SingleEnv
 from ldp_gym.privacy.certificate import warn_of_broken_promise
-from ldp_gym.processes import count_jobs, one_thread, share_out
-from ldp_gym.statistics import CONFIDENCE, Estimate, largest_mean
+from ldp_gym.processes import count_jobs, one_thread, share_out_all
+from ldp_gym.statistics import CONFIDENCE, Estimate, largest_mean, largest_quantile
 from ldp_gym.theory.contraction import ClassFloor
 from ldp_gym.truths.base import NO_MEMBER
 
-_BLOCK_FLOATS, _KEPT_BYTES = 600_000, 2**26
-"""Size of a block of tape, in floats, and largest part of a game's tape that is kept for its next learner."""
+_BLOCK_FLOATS = 600_000
+"""Target size of a block of tape, in floats."""
+
+_KEPT_BYTES = 2**26
+"""Largest part of a game's tape that is kept for its next learner, in bytes."""
 
 _LOSS_PREFIX = "losses/"
 """Prefix of the names of losses among an evaluation's arrays."""
@@ -47,8 +48,17 @@ _LOSS_PREFIX = "losses/"
 _NO_BEST = -2
 """Sentinel: no best hypothesis. A tie of weights is -1."""
 
-_MOST_TOGETHER, _LEAST_STEPPED, _PIECES = 1024, 256, 16
-"""Largest number of episodes at a time, smallest for a stepped learner, and target number of pieces."""
+_MOST_TOGETHER = 1024
+"""Largest number of episodes that are played together."""
+
+_LEAST_STEPPED = 256
+"""Smallest number of episodes that a stepped learner plays together, if there are as many."""
+
+_PIECES = 16
+"""Target number of pieces into which the episodes are cut."""
+
+_LEAST_ROUNDS = 256
+"""Smallest block of tape that pieces leave room for, in rounds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,43 +131,59 @@ class Evaluation:
         return {"rounds": self.rounds, **self._per_episode}
 
     @property
+    def num_episodes(self) -> int:
+        """Number of episodes, of each truth if every truth was played."""
+        return self.kl.shape[-2]
+
+    @property
+    def has_all_truths(self) -> bool:
+        """True if every truth was played (``truth="all"``)."""
+        return self.kl.ndim == 3
+
+    @property
     def floor(self) -> ClassFloor | None:
         """Risk that no private channel and learner can beat (:func:`ldp_gym.theory.class_floor`).
 
-        None where that is not proved: for a truth that is given or outside the class, contexts that depend
-        on the past, redrawn classes, delta > 0, and results that were stored.
+        None where that is not proved: for a truth that is given or outside the class, contexts that
+        depend on the past, redrawn classes, delta > 0, and results that were stored.
         """
-        return None if self.scenario is None else self.scenario.floor
+        if self.scenario is None:
+            return None
+        return self.scenario.floor
 
     @property
     def risk(self) -> float:
-        """Mean total KL; of the worst truth if every truth was played."""
+        """Mean total KL.
+
+        If every truth was played, the largest of K means: it is biased upwards, as the truth with
+        the unluckiest episodes is picked. :meth:`held_out_estimate` has no such bias.
+        """
         return float(self.kl[..., -1].mean(axis=-1).max())
 
     @property
     def worst_truth(self) -> int:
         """Truth of the largest mean total KL, if every truth was played."""
-        if self.kl.ndim != 3:
+        if not self.has_all_truths:
             raise ValueError('worst_truth compares all truths: call evaluate(..., truth="all")')
         return int(self.kl[..., -1].mean(axis=-1).argmax())
 
     def at_worst_truth(self) -> Evaluation:
         """Episodes of the worst truth if every truth was played; otherwise all episodes."""
-        if self.kl.ndim == 2:
+        if not self.has_all_truths:
             return self
-        return self._with(
-            {name: values[self.worst_truth] for name, values in self._per_episode.items()}
-        )
+        worst = self.worst_truth
+        return self._with({name: values[worst] for name, values in self._per_episode.items()})
 
     @property
     def _per_episode(self) -> dict[str, Any]:
         """Arrays with a row per episode, on the last axis but one, by name."""
-        losses = {f"{_LOSS_PREFIX}{name}": sums for name, sums in self.losses.items()}
-        others = [each.name for each in fields(self)]
-        for name in ("rounds", "losses", "scenario"):
-            others.remove(name)
-        kept = {name: getattr(self, name) for name in others}
-        return losses | {name: array for name, array in kept.items() if array is not None}
+        arrays = {f"{_LOSS_PREFIX}{name}": sums for name, sums in self.losses.items()}
+        for declared in fields(self):
+            array = getattr(self, declared.name)
+            has_episodes = declared.name not in ("rounds", "losses", "scenario")
+            if has_episodes and array is not None:
+                arrays[declared.name] = array
+        return arrays
 
     def _with(self, arrays: Mapping[str, Any]) -> Evaluation:
         """The same evaluation with other arrays per episode."""
@@ -183,9 +209,9 @@ class Evaluation:
     @property
     def found(self) -> float | None:
         """Share of episodes whose heaviest weight is on the best hypothesis; None without weights."""
-        return (
-            None if self.weights is None else float((_heaviest(self.weights) == self.best).mean())
-        )
+        if self.weights is None:
+            return None
+        return float((_heaviest(self.weights) == self.best).mean())
 
     @property
     def decided(self) -> FloatArray:
@@ -196,51 +222,109 @@ class Evaluation:
 
     def estimate(self, confidence: float = CONFIDENCE) -> Estimate:
         """:attr:`risk` with its confidence interval, over the episodes."""
-        return largest_mean(np.atleast_2d(self.kl[..., -1]), confidence, least=0.0)
+        totals = np.atleast_2d(self.kl[..., -1])
+        return largest_mean(totals, confidence, least=0.0)
+
+    def held_out_estimate(self, confidence: float = CONFIDENCE) -> Estimate:
+        """Estimate the risk at one truth, without the bias of :attr:`risk` if every truth was played.
+
+        The truth is the one with the largest mean in the first half of the episodes, and the estimate
+        is the mean of the second half. Its expectation is at most the largest risk of a truth.
+        """
+        half = self.num_episodes // 2
+        if half < 1:
+            raise ValueError(f"two halves need at least 2 episodes, got {self.num_episodes}")
+        totals = np.atleast_2d(self.kl[..., -1])
+        selected = int(totals[:, :half].mean(axis=-1).argmax())
+        return largest_mean(totals[selected, None, half:], confidence, least=0.0)
+
+    def quantile(self, q: float, of: str = "kl", confidence: float = CONFIDENCE) -> Estimate:
+        """Estimate the quantile of an episode's total loss: at most this, with probability q.
+
+        Its interval is that of order statistics, which assumes nothing about the law of the losses;
+        an end that the episodes are too few for is infinite. If every truth was played, it is the
+        largest quantile of a truth.
+
+        Args:
+            q: probability, in (0, 1).
+            of: name of the loss.
+            confidence: confidence of the interval.
+
+        Example:
+            >>> losses = {"kl": np.arange(1.0, 201.0)[:, None]}
+            >>> print(Evaluation(np.array([5]), losses, np.zeros((200, 2))).quantile(0.9))
+            180.0 [171.0, 189.0]
+        """
+        totals = np.atleast_2d(self._loss(of)[..., -1])
+        share = validation.fraction("q", q)
+        confidence = validation.fraction("confidence", confidence)
+        return largest_quantile(totals, share, confidence, least=0.0)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Ends of the confidence interval of :attr:`risk`, over the episodes."""
         estimate = self.estimate(validation.fraction("confidence", confidence))
-        if self.kl.shape[-2] < 2:
-            raise ValueError(f"an interval needs at least 2 episodes, got {self.kl.shape[-2]}")
+        if self.num_episodes < 2:
+            raise ValueError(f"an interval needs at least 2 episodes, got {self.num_episodes}")
         return estimate.low, estimate.high
 
     def __repr__(self) -> str:
         return (
-            f"Evaluation(risk={self.risk:.4g}, episodes={self.kl.shape[-2]}, T={self.rounds[-1]})"
+            f"Evaluation(risk={self.risk:.4g}, episodes={self.num_episodes}, T={self.rounds[-1]})"
         )
 
     def __str__(self) -> str:
-        episodes, horizon = self.kl.shape[-2], int(self.rounds[-1])
-        lines = [f"risk    {self.risk:,.2f} nats over {horizon:,} rounds, {episodes} episodes"]
-        if self.kl.ndim == 3:
-            lines[0] += f", worst truth {self.worst_truth} of {len(self.kl)}"
+        return "\n".join([*self._risk_lines(), *self._regret_lines()])
+
+    def _risk_lines(self) -> list[str]:
+        """Text about the risk."""
+        horizon = int(self.rounds[-1])
+        first = (
+            f"risk    {self.risk:,.2f} nats over {horizon:,} rounds, {self.num_episodes} episodes"
+        )
+        if self.has_all_truths:
+            first += f", worst truth {self.worst_truth} of {len(self.kl)}"
+
         estimate = self.estimate()
-        if unseen := estimate.warning(horizon * Rules.max_loss):
+        unseen = estimate.warning(horizon * Rules.max_loss)
+        if estimate.known and not unseen:
+            first += f", 95% interval [{estimate.low:,.2f}, {estimate.high:,.2f}]"
+        lines = [first]
+        if unseen:
             lines.append(f"unseen  {unseen}")
-        elif estimate.known:
-            lines[0] += f", 95% interval [{estimate.low:,.2f}, {estimate.high:,.2f}]"
-        played = self.at_worst_truth()  # of which the risk is
+
+        if self.has_all_truths:
+            lines.append(f"        the largest of {len(self.kl)} estimates, biased upwards")
+            if self.num_episodes >= 2:
+                lines.append(
+                    f"held    {self.held_out_estimate()} in the second half of the episodes, at the "
+                    f"truth that is worst in the first"
+                )
+        return lines
+
+    def _regret_lines(self) -> list[str]:
+        """Text about the best hypothesis, at the worst truth if every truth was played."""
+        played = self.at_worst_truth()
         infinite = ~np.isfinite(played.opt)
         if infinite.any():
             share = f"{int(infinite.sum())} of {infinite.size} episodes"
-            lines.append(
-                f"regret  none: OPT is infinite in {share}, as every hypothesis excluded a label"
-            )
-            return "\n".join(lines)
-        regret, opt = played.regret.mean(), played.opt.mean()
-        lines.append(f"regret  {regret:,.2f} over the best hypothesis, OPT {opt:,.2f}")
+            reason = "as every hypothesis excluded a label"
+            return [f"regret  none: OPT is infinite in {share}, {reason}"]
+
+        regret = played.regret.mean()
+        opt = played.opt.mean()
+        lines = [f"regret  {regret:,.2f} over the best hypothesis, OPT {opt:,.2f}"]
         if played.found is not None:
             lines.append(f"found   the best hypothesis in {played.found:.0%} of the episodes")
-        return "\n".join(lines)
+        return lines
 
 
 def join_episodes(parts: Sequence[Evaluation]) -> Evaluation:
     """Concatenate evaluations of the same game along the episodes."""
     arrays = [part._per_episode for part in parts]
-    return parts[0]._with(
-        {name: np.concatenate([each[name] for each in arrays], axis=-2) for name in arrays[0]}
-    )
+    joined: dict[str, Any] = {}
+    for name in arrays[0]:
+        joined[name] = np.concatenate([named[name] for named in arrays], axis=-2)
+    return parts[0]._with(joined)
 
 
 def evaluate(
@@ -288,67 +372,97 @@ def evaluate(
         >>> result.rounds[-1], result.kl.shape == (4, len(result.rounds))
         (np.int64(100), True)
     """
-    recording = env if isinstance(env, Recording) else Recording(as_scenario(env), most_bytes=0)
+    if isinstance(env, Recording):
+        recording = env
+    else:
+        recording = Recording(as_scenario(env), most_bytes=0)
     scenario = recording.scenario
+
     count = validation.whole("episodes", episodes, least=1)
     seed = validation.seed("seed", seed)
-    averages, leaders = validation.flag("averages", averages), validation.flag("leaders", leaders)
+    averages = validation.flag("averages", averages)
+    leaders = validation.flag("leaders", leaders)
     validation.function("progress", progress, "of the number of rounds played")
-    report = progress or (lambda rounds: None)
     rounds = _checkpoints(scenario.horizon, checkpoints)
     names = scenario.losses if losses is None else load_losses(losses)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(
             f"average predictions need a class without contexts, got {scenario.hypotheses!r}"
         )
-    first = Episodes(scenario, scenario.start_episodes([first_generator(seed)])).play(1).candidates
-    warn_of_broken_promise(scenario.channel, first.reshape(-1, *first.shape[-2:])[0])
-    warn_of_blind_pairs(scenario)
-    all_members = isinstance(truth, str) and truth == "all"
-    every = range(scenario.hypotheses.num_hypotheses) if all_members else [truth]
-    members = [None if member is None else scenario.valid_member(member) for member in every]
+    _warn_of_channel(scenario, seed)
+    members = _members(scenario, truth)
     made = build_learner(learner, scenario.game)
-    if alpha is not None:
-        alpha = validation.fraction("alpha", alpha)
-        if not hasattr(made, "confidence_set"):
-            raise ValueError(
-                f"alpha asks for confidence sets, which {made!r} does not keep; 'bayes' does"
-            )
-    numbers = (
-        (len(names) + 2) * len(rounds)
-        + 2 * scenario.hypotheses.num_hypotheses
-        + scenario.hypotheses.num_labels
-    )
+    alpha = _valid_alpha(alpha, made)
+    game = scenario.game
+    numbers = (len(names) + 2) * len(rounds) + 2 * game.num_hypotheses + game.num_labels
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
-    plays = [(seed + i, member) for member in members for i in range(count)]
-    together = _episodes_at_a_time(
-        scenario, plays_blocks(made) and not scenario.channel.adaptive, len(plays)
-    )
-    pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
-    processes = min(count_jobs(jobs), len(pieces))
+
     work = _Work(learner, scenario, rounds, names, averages, leaders, alpha)
+    plays = [Play(seed + i, member) for member in members for i in range(count)]
+    in_blocks = plays_blocks(made) and not scenario.channel.adaptive
+    together = _episodes_at_a_time(scenario, in_blocks, len(plays))
+    pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
+    parts = _play_pieces(work, made, recording, pieces, count_jobs(jobs), progress)
+
+    joined = join_episodes(parts)
+    all_truths = isinstance(truth, str)
+    shape = (len(members), count) if all_truths else (count,)
+    arrays = joined._per_episode.items()
+    shaped = joined._with(
+        {name: values.reshape(*shape, values.shape[-1]) for name, values in arrays}
+    )
+    drawn_uniformly = truth is None and getattr(scenario.truth, "member", 0) is None
+    return replace(shaped, scenario=scenario if all_truths or drawn_uniformly else None)
+
+
+def _warn_of_channel(scenario: Scenario, seed: int) -> None:
+    """Warn of a channel that breaks its promise, or cannot tell hypotheses apart."""
+    episodes = Episodes(scenario, scenario.start_episodes([first_generator(seed)]))
+    candidates = episodes.play(1).candidates
+    table = candidates.reshape(-1, *candidates.shape[-2:])[0]
+    warn_of_broken_promise(scenario.channel, table)
+    warn_of_blind_pairs(scenario)
+
+
+def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
+    """Truths to play: all members, one of them, or None for that of the rules."""
+    if truth is None:
+        return [None]
+    if isinstance(truth, str) and truth == "all":
+        num_hypotheses = scenario.hypotheses.num_hypotheses
+        return [scenario.valid_member(member) for member in range(num_hypotheses)]
+    return [scenario.valid_member(truth)]
+
+
+def _valid_alpha(alpha: float | None, learner: LearnerProtocol) -> float | None:
+    """Check the level of the confidence sets that the learner is to keep, if any."""
+    if alpha is None:
+        return None
+    alpha = validation.fraction("alpha", alpha)
+    if not hasattr(learner, "confidence_set"):
+        raise ValueError(
+            f"alpha asks for confidence sets, which {learner!r} does not keep; 'bayes' does"
+        )
+    return alpha
+
+
+def _play_pieces(
+    work: _Work,
+    learner: LearnerProtocol,
+    recording: Recording,
+    pieces: Sequence[Sequence[Play]],
+    jobs: int,
+    progress: Callable[[int], None] | None,
+) -> list[Evaluation]:
+    """Play the pieces of the episodes, here with a learner and a recording or in other processes."""
+    report = progress or (lambda rounds: None)
+    processes = min(jobs, len(pieces))
     if processes == 1:
         with one_thread():
-            parts = {i: work.play(made, recording, piece, report) for i, piece in enumerate(pieces)}
-    else:
-        parts = {}
-        for i, part in share_out(work, pieces, processes):
-            if isinstance(part, BrokenProcessPool):
-                raise RuntimeError(
-                    "a process that played some of the episodes was killed twice"
-                ) from part
-            parts[i] = part
-            report(scenario.horizon * len(pieces[i]))
-    shape = (len(members), count) if all_members else (count,)
-    uniform = all_members or (truth is None and getattr(scenario.truth, "member", 0) is None)
-    joined = join_episodes([parts[i] for i in range(len(pieces))])
-    shaped = joined._with(
-        {
-            name: values.reshape(*shape, values.shape[-1])
-            for name, values in joined._per_episode.items()
-        }
-    )
-    return replace(shaped, scenario=scenario if uniform else None)
+            return [work.play(learner, recording, piece, report) for piece in pieces]
+
+    horizon = work.scenario.horizon
+    return share_out_all(work, pieces, processes, lambda piece: report(horizon * len(piece)))
 
 
 def as_scenario(env: object) -> Scenario:
@@ -386,10 +500,21 @@ def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
     It does not depend on the number of processes: the last bit of a loss may depend on it.
     """
     rounds = _BLOCK_FLOATS // scenario.footprint
-    most, least = (
-        (rounds // 256, rounds // scenario.horizon) if in_blocks else (rounds, _LEAST_STEPPED)
-    )
-    return max(1, min(most, _MOST_TOGETHER, max(least, -(-total // _PIECES))))
+    if in_blocks:
+        most = rounds // _LEAST_ROUNDS
+        least = rounds // scenario.horizon
+    else:
+        most = rounds
+        least = _LEAST_STEPPED
+    wanted = max(least, -(-total // _PIECES))
+    return max(1, min(most, _MOST_TOGETHER, wanted))
+
+
+class Play(NamedTuple):
+    """An episode to play."""
+
+    seed: int
+    truth: int | None  # a member; None for the truth of the rules
 
 
 @dataclass(frozen=True)
@@ -408,57 +533,119 @@ class _Work:
     def _made(self) -> LearnerProtocol:
         return build_learner(self.learner, self.scenario.game)
 
-    def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
+    def __call__(self, plays: Sequence[Play]) -> Evaluation:
+        recording = Recording(self.scenario, most_bytes=0)
         with one_thread():
-            return self.play(
-                self._made, Recording(self.scenario, most_bytes=0), plays, lambda rounds: None
-            )
+            return self.play(self._made, recording, plays, lambda rounds: None)
 
     def play(
         self,
         learner: LearnerProtocol,
         recording: Recording,
-        plays: Sequence[tuple[int, int | None]],
+        plays: Sequence[Play],
         report: Callable[[int], None],
     ) -> Evaluation:
-        scenario, checkpoints = self.scenario, self.checkpoints
-        total_prediction = (
-            np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
-        )
-        sums = {name: np.zeros((len(plays), len(checkpoints))) for name in self.losses}
-        comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
-        leading: list[IntArray] = []
-        left: list[IntArray] = []
-        confidence_set: BoolArray | None = None
-        stops = checkpoints if self.leaders or self.alpha is not None else None
-        begin_episodes(learner, [first_generator(seed) for seed, _ in plays])
-        for start, tape, charged in recording.blocks(plays, stops):
-            predictions = _predict_block(learner, tape, start)
-            rounds = predictions.shape[1]
-            # The block's rounds fall into segments that end at checkpoints.
-            first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
-            edges = np.append(0, checkpoints[first:last] - start)
-            losses = charge(self.losses, tape.distributions, predictions, tape.negentropies)
-            for name, total in sums.items():
-                total[:, first : last + 1] += np.add.reduceat(losses[name], edges, axis=1)
-            if total_prediction is not None:
-                total_prediction += predictions.sum(axis=1)
-            comparator += charged.sum(axis=1) * (
-                rounds / charged.shape[1]
-            )  # one for all rounds, or one each
-            weights = _weights(learner, comparator.shape)
-            if self.leaders and weights is not None and start + rounds == checkpoints[last]:
-                leading.append(_heaviest(weights))
-            if self.alpha is not None and start + rounds == checkpoints[last]:
-                confidence_set = learner.confidence_set(self.alpha)  # type: ignore[attr-defined]
-                left.append(confidence_set.sum(axis=-1))
-            report(rounds * len(plays))
-        cumulative = {name: np.cumsum(total, axis=-1) for name, total in sums.items()}
-        average = None if total_prediction is None else total_prediction / scenario.horizon
-        led, sizes = (np.stack(found, axis=-1) if found else None for found in (leading, left))
+        """Play some episodes together; ``report`` is told the number of rounds after each block."""
+        sums = _Sums(self, len(plays))
+        watched = _Watched(self, learner, len(plays))
+        begin_episodes(learner, [first_generator(play.seed) for play in plays])
+        for block in recording.blocks(plays, watched.stops):
+            predictions = _predict_block(learner, block)
+            sums.add(block, predictions)
+            watched.look(block)
+            report(block.num_rounds * len(plays))
+
+        average = None
+        if sums.prediction is not None:
+            average = sums.prediction / self.scenario.horizon
         return Evaluation(
-            checkpoints, cumulative, comparator, weights, average, led, sizes, confidence_set
+            rounds=self.checkpoints,
+            losses={name: np.cumsum(parts, axis=-1) for name, parts in sums.losses.items()},
+            comparator=sums.comparator,
+            weights=_weights(learner, sums.comparator.shape),
+            average_prediction=average,
+            leaders=_stack(watched.leaders),
+            left=_stack(watched.left),
+            confidence_set=watched.confidence_set,
         )
+
+
+class _Sums:
+    """Sums over the rounds of B episodes.
+
+    Attributes:
+        losses: sums by name, in the rounds up to each checkpoint from the one before, ``(B, checkpoints)``.
+        comparator: loss of each hypothesis, ``(B, K)``.
+        prediction: sum of the predictions, ``(B, M)``, if averages are asked for.
+    """
+
+    def __init__(self, work: _Work, episodes: int) -> None:
+        game = work.scenario.game
+        self._checkpoints = work.checkpoints
+        self.losses = {name: np.zeros((episodes, len(work.checkpoints))) for name in work.losses}
+        self.comparator = np.zeros((episodes, game.num_hypotheses))
+        self.prediction: FloatArray | None = None
+        if work.averages:
+            self.prediction = np.zeros((episodes, game.num_labels))
+
+    def add(self, block: Block, predictions: FloatArray) -> None:
+        """Add the rounds of a block, with the learner's predictions ``(B, n, M)``."""
+        tape = block.tape
+        losses = charge(list(self.losses), tape.distributions, predictions, tape.negentropies)
+        # The block's rounds fall into segments that end at checkpoints.
+        last_round = block.end - 1
+        first, last = np.searchsorted(self._checkpoints, (block.start, last_round), side="right")
+        segments = np.append(0, self._checkpoints[first:last] - block.start)
+        for name, parts in self.losses.items():
+            parts[:, first : last + 1] += np.add.reduceat(losses[name], segments, axis=1)
+
+        rounds_per_loss = block.num_rounds / block.losses.shape[1]
+        self.comparator += block.losses.sum(axis=1) * rounds_per_loss
+        if self.prediction is not None:
+            self.prediction += predictions.sum(axis=1)
+
+
+class _Watched:
+    """What a learner shows at checkpoints, if it is asked for.
+
+    Attributes:
+        stops: rounds at which blocks must end to see it; None if nothing is asked for.
+        leaders: hypothesis of the heaviest weight, ``(B,)`` at each checkpoint.
+        left: size of the confidence set, ``(B,)`` at each checkpoint.
+        confidence_set: the last confidence set, ``(B, K)``.
+    """
+
+    def __init__(self, work: _Work, learner: LearnerProtocol, episodes: int) -> None:
+        self._checkpoints = work.checkpoints
+        self._learner = learner
+        self._alpha = work.alpha
+        self._shape = (episodes, work.scenario.game.num_hypotheses)
+        self._wants_leaders = work.leaders
+        self.stops = work.checkpoints if work.leaders or work.alpha is not None else None
+        self.leaders: list[IntArray] = []
+        self.left: list[IntArray] = []
+        self.confidence_set: BoolArray | None = None
+
+    def look(self, block: Block) -> None:
+        """Look at the learner after a block."""
+        if self.stops is None or block.end not in self._checkpoints:
+            return
+        if self._wants_leaders:
+            weights = _weights(self._learner, self._shape)
+            if weights is not None:
+                self.leaders.append(_heaviest(weights))
+        if self._alpha is not None:
+            learner: Any = self._learner
+            confidence_set: BoolArray = learner.confidence_set(self._alpha)
+            self.confidence_set = confidence_set
+            self.left.append(confidence_set.sum(axis=-1))
+
+
+def _stack(columns: Sequence[IntArray]) -> IntArray | None:
+    """Columns ``(B,)`` side by side, ``(B, n)``; None if there is none."""
+    if not columns:
+        return None
+    return np.stack(columns, axis=-1)
 
 
 def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | None:
@@ -467,17 +654,40 @@ def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | N
         weights = np.asarray(getattr(learner, "weights", None), dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    return np.broadcast_to(weights, shape).copy() if weights.shape in (shape, shape[-1:]) else None
+    if weights.shape not in (shape, shape[-1:]):
+        return None
+    return np.broadcast_to(weights, shape).copy()
 
 
 def _heaviest(weights: FloatArray) -> IntArray:
     """Hypothesis of the heaviest weight, of weights ``(..., K)``; -1 for a tie."""
-    unique = (weights == weights.max(axis=-1, keepdims=True)).sum(axis=-1) == 1
+    is_heaviest = weights == weights.max(axis=-1, keepdims=True)
+    unique = is_heaviest.sum(axis=-1) == 1
     return np.where(unique, weights.argmax(axis=-1), NO_MEMBER)
 
 
-Block = tuple[int, Tape, FloatArray]
-"""A block of rounds: its first round, its tape, and the loss of each hypothesis, ``(B, n or 1, K)``."""
+class Block(NamedTuple):
+    """Rounds of the tape, the number of rounds before them, and the loss of each hypothesis."""
+
+    start: int
+    tape: Tape
+    losses: FloatArray  # (B, n or 1, K)
+
+    @property
+    def num_rounds(self) -> int:
+        """Number of rounds in the block."""
+        return self.tape.labels.shape[1]
+
+    @property
+    def end(self) -> int:
+        """Number of rounds up to the end of the block."""
+        return self.start + self.num_rounds
+
+    @property
+    def num_bytes(self) -> int:
+        """Size in bytes."""
+        arrays = [self.losses, *vars(self.tape).values()]
+        return sum(array.nbytes for array in arrays if array is not None)
 
 
 class Recording:
@@ -489,58 +699,65 @@ class Recording:
     """
 
     def __init__(self, scenario: Scenario, most_bytes: int = _KEPT_BYTES) -> None:
-        self.scenario, self._bytes_left = scenario, most_bytes
+        self.scenario = scenario
+        self._bytes_left = most_bytes
         self._kept: dict[tuple[object, ...], list[Block]] = {}
 
-    def blocks(
-        self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None = None
-    ) -> Iterator[Block]:
-        """Yield episodes, given by seeds and truths, block by block; a block ends at every stop."""
-        which = (*plays, *(() if stops is None else stops.tolist()))
-        if which in self._kept:
-            yield from self._kept[which]
+    def blocks(self, plays: Sequence[Play], stops: IntArray | None = None) -> Iterator[Block]:
+        """Yield episodes block by block; a block ends at every stop."""
+        key = (*plays, *([] if stops is None else stops.tolist()))
+        if key in self._kept:
+            yield from self._kept[key]
             return
-        kept, size = [], 0
+
+        kept: list[Block] = []
+        size = 0
         for block in self._record(plays, stops):
-            size += sum(
-                array.nbytes for array in (block[2], *vars(block[1]).values()) if array is not None
-            )
+            size += block.num_bytes
             if size <= self._bytes_left:
                 kept.append(block)
             else:
                 kept.clear()
             yield block
         if kept:
-            self._kept[which] = kept
+            self._kept[key] = kept
             self._bytes_left -= size
 
-    def _record(
-        self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None
-    ) -> Iterator[Block]:
+    def _record(self, plays: Sequence[Play], stops: IntArray | None) -> Iterator[Block]:
+        """Play episodes block by block."""
         scenario = self.scenario
         starts: list[EpisodeStart] = []
-        for truth, group in groupby(plays, key=itemgetter(1)):
-            starts += scenario.start_episodes([first_generator(seed) for seed, _ in group], truth)
-        tapes = Episodes(scenario, starts, show_contexts=False)
-        block = scenario.rounds_at_a_time(len(plays), _BLOCK_FLOATS)
+        for truth, group in groupby(plays, key=lambda play: play.truth):
+            generators = [first_generator(play.seed) for play in group]
+            starts += scenario.start_episodes(generators, truth)
+        episodes = Episodes(scenario, starts, show_contexts=False)
+
+        constant_losses = "distributions" in scenario.constant_fields
+        for start, end in pairwise(self._edges(len(plays), stops)):
+            tape = episodes.play(end - start)
+            # A learner that changes what it is handed in place gets an error.
+            for shown in (tape.candidates, tape.messages, tape.log_likelihoods):
+                if shown is not None:
+                    shown.flags.writeable = False
+            if start == 0 or not constant_losses:
+                losses = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
+            yield Block(start, tape, losses)
+
+    def _edges(self, episodes: int, stops: IntArray | None) -> list[int]:
+        """Rounds at which blocks begin and end, from 0 to the horizon."""
+        horizon = self.scenario.horizon
+        block = self.scenario.rounds_at_a_time(episodes, _BLOCK_FLOATS)
         if block <= FEW_ROUNDS:  # products of more rounds are faster
-            block = scenario.rounds_at_a_time(len(plays), 2 * _BLOCK_FLOATS)
-        ends = {scenario.horizon, *range(block, scenario.horizon, block)}
-        ends.update(() if stops is None else stops.tolist())
-        for start, end in pairwise([0, *sorted(ends)]):
-            tape = tapes.play(end - start)
-            for handed in (tape.candidates, tape.messages, tape.log_likelihoods):
-                if handed is not None:
-                    handed.flags.writeable = (
-                        False  # a learner that changes them in place gets an error
-                    )
-            if not start or "distributions" not in scenario.constant_fields:
-                charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
-            yield start, tape, charged
+            block = self.scenario.rounds_at_a_time(episodes, 2 * _BLOCK_FLOATS)
+        edges = {*range(0, horizon, block), horizon}
+        if stops is not None:
+            edges.update(stops.tolist())
+        return sorted(edges)
 
 
-def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArray:
+def _predict_block(learner: LearnerProtocol, block: Block) -> FloatArray:
     """The learner's predictions ``(B, n, M)``, checked as the environment would check them."""
+    tape = block.tape
     played = play_block(learner, tape.candidates, tape.messages, tape.log_likelihoods)
     predictions = game_arrays.prediction_floats("what play() returns", played)
     shape = (*tape.labels.shape, tape.candidates.shape[-1])
@@ -550,6 +767,6 @@ def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArr
         )
     return game_arrays.predictions(
         predictions,
-        lambda row: f"the learner's prediction in round {start + row[-1] + 1}",
+        lambda row: f"the learner's prediction in round {block.start + row[-1] + 1}",
         "a prediction is a distribution over the labels",
     )

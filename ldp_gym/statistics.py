@@ -174,6 +174,47 @@ def largest_mean(
     )
 
 
+def largest_quantile(
+    samples: FloatArray, share: float, confidence: float = CONFIDENCE, least: float = -np.inf
+) -> Estimate:
+    """Largest of K quantiles of samples ``(K, n)``, with an interval of the largest true quantile.
+
+    The ends are order statistics, whatever the laws: the number of values up to the quantile is
+    binomial. As in :func:`largest_mean`, the interval lies too high only if one of K lower ends does,
+    and too low only if the upper end at the largest quantile does. An end that no order statistic
+    gives at this confidence is ``least`` or infinite.
+
+    Args:
+        samples: ``(K, n)``.
+        share: probability, in (0, 1), of a value up to the quantile.
+        confidence: confidence of the interval.
+        least: value that no sample lies below.
+
+    Example:
+        >>> print(largest_quantile(np.arange(1.0, 101.0)[None], 0.5))
+        50.0 [40.0, 61.0]
+    """
+    from scipy.special import bdtr  # a slow import that playing does not need
+
+    ordered = np.sort(samples, axis=-1)
+    count = ordered.shape[-1]
+    middle = int(np.ceil(share * count)) - 1
+    value = float(ordered[:, max(middle, 0)].max())
+
+    error = (1.0 - confidence) / 2.0
+    # P(at most j of n values lie up to the quantile), at least, for j = 0..n.
+    at_most = bdtr(np.arange(count + 1), count, share)
+    rank_below = np.count_nonzero(at_most <= error / len(samples))
+    rank_above = np.count_nonzero(at_most < 1.0 - error) + 1
+    low = least
+    if rank_below >= 1:
+        low = max(least, float(ordered[:, rank_below - 1].max()))
+    high = np.inf
+    if rank_above <= count:
+        high = float(ordered[:, rank_above - 1].max())
+    return Estimate(value, low, high)
+
+
 def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) -> Estimate:
     """Mean difference of two learners on the same tapes, paired episode by episode.
 

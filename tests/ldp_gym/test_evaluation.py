@@ -216,3 +216,111 @@ def test_the_floor_is_that_of_the_class_where_it_is_proved():
         assert evaluate("bayes", rules | other, episodes=2).floor is None
     for other in ({"nature": "adversary"}, {"redraw_hypotheses": True, "observe_candidates": True}):
         assert evaluate("bayes", {"horizon": 50} | other, episodes=2).floor is None
+
+
+# -- High probability, and the largest of K estimates -------------------------------------------------------
+
+
+def evaluation_of(totals):
+    """Evaluation whose total KL is given, ``(episodes,)`` or ``(K, episodes)``."""
+    kl = np.asarray(totals, dtype=np.float64)[..., None]
+    return ldp_gym.Evaluation(np.array([5]), {"kl": kl}, np.zeros((*kl.shape[:-1], 2)))
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9])
+@pytest.mark.parametrize(
+    "law", [stats.expon(), stats.pareto(1.1), stats.poisson(2.0)], ids=["exp", "heavy", "discrete"]
+)
+def test_quantile_intervals_hold_the_quantile_of_known_laws(law, q):
+    """At 95% 2,000 repetitions miss at most 6.7%, but for a chance of 1e-3 (their level is exact or more)."""
+    samples = law.rvs(size=(2000, 100), random_state=np.random.default_rng(0))
+    truth = law.ppf(q)
+    estimates = [evaluation_of(row).quantile(q) for row in samples]
+    misses = np.mean([not estimate.contains(truth) for estimate in estimates])
+    assert misses < 0.067
+
+
+def test_a_quantile_is_the_order_statistic_of_its_share():
+    totals = np.random.default_rng(0).permutation(np.arange(1.0, 101.0))
+    assert evaluation_of(totals).quantile(0.9).value == 90.0
+    assert evaluation_of(totals).quantile(0.001).value == 1.0
+    assert evaluation_of(totals).quantile(0.999).value == 100.0
+
+
+def test_the_ranks_of_a_quantile_s_interval_are_binomial():
+    """P(Bin(100, 0.9) < 83) and P(Bin(100, 0.9) >= 96) are at most 2.5%, and 84 and 95 would be too many."""
+    estimate = evaluation_of(np.arange(1.0, 101.0)).quantile(0.9)
+    assert (
+        stats.binom.cdf(estimate.low - 1, 100, 0.9)
+        <= 0.025
+        < stats.binom.cdf(estimate.low, 100, 0.9)
+    )
+    assert stats.binom.sf(estimate.high - 1, 100, 0.9) <= 0.025
+    assert stats.binom.sf(estimate.high - 2, 100, 0.9) > 0.025
+
+
+def test_few_episodes_have_no_upper_end_for_a_high_quantile():
+    estimate = evaluation_of(np.arange(1.0, 21.0)).quantile(0.99)
+    assert estimate.value == 20.0
+    assert estimate.high == math.inf
+    assert not estimate.known
+
+
+def test_the_quantile_of_all_truths_is_the_largest():
+    totals = np.stack([np.arange(1.0, 101.0), np.arange(1.0, 101.0) + 50.0])
+    result = evaluation_of(totals)
+    worst = evaluation_of(totals[1]).quantile(0.9)
+    assert result.quantile(0.9).value == worst.value
+    assert result.quantile(0.9).high == worst.high
+    assert result.quantile(0.9).low < worst.low, "two lower ends hold together"
+
+
+def test_a_quantile_of_another_loss_needs_that_loss():
+    result = evaluate("uniform", {"horizon": 5}, episodes=3, losses=["hellinger"])
+    totals = result.losses["hellinger"][:, -1]
+    assert result.quantile(0.5, of="hellinger").value == np.sort(totals)[1]
+    with pytest.raises(ValueError, match="'tv' was not computed"):
+        result.quantile(0.5, of="tv")
+    with pytest.raises(ValueError, match="q must lie in"):
+        result.quantile(1.0)
+
+
+def test_the_held_out_estimate_is_the_second_half_at_the_truth_that_is_worst_in_the_first():
+    totals = np.array([[1.0, 1.0, 9.0, 9.0], [5.0, 5.0, 2.0, 4.0]])
+    assert evaluation_of(totals).held_out_estimate().value == 3.0
+
+
+def test_the_held_out_estimate_has_no_bias_where_the_risk_has():
+    """Eight equal truths of mean 1: 400 repetitions with 16 episodes each, five standard errors."""
+    totals = np.random.default_rng(0).exponential(size=(400, 8, 16))
+    results = [evaluation_of(one) for one in totals]
+    held_out = np.array([result.held_out_estimate().value for result in results])
+    assert abs(held_out.mean() - 1.0) < 5.0 * held_out.std() / np.sqrt(400)
+    assert np.mean([result.risk for result in results]) > 1.3
+
+
+def test_the_text_about_all_truths_says_that_the_largest_estimate_is_biased():
+    text = str(evaluate("uniform", {"horizon": 5}, episodes=4, truth="all"))
+    assert "the largest of 8 estimates, biased upwards" in text
+    assert "in the second half of the episodes, at the truth that is worst in the first" in text
+
+
+def test_the_text_about_one_truth_says_nothing_of_others():
+    text = str(evaluate("uniform", {"horizon": 5}, episodes=4))
+    assert "biased" not in text
+    assert "half" not in text
+
+
+def test_arrays_of_an_evaluation_are_all_that_it_consists_of():
+    result = evaluate("bayes", {"horizon": 5}, episodes=2, leaders=True, losses=["hellinger"])
+    assert list(result.arrays) == [
+        "rounds",
+        "losses/kl",
+        "losses/hellinger",
+        "comparator",
+        "weights",
+        "leaders",
+    ]
+    again = ldp_gym.Evaluation.from_arrays(result.arrays)
+    np.testing.assert_array_equal(again.losses["hellinger"], result.losses["hellinger"])
+    np.testing.assert_array_equal(again.leaders, result.leaders)
