@@ -21,9 +21,9 @@ from ldp_gym.envs.box import NAMED_GAMES as _NAMED_GAMES
 from ldp_gym.envs.dist import LDPDistEnv, LDPDistVectorEnv
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
-from ldp_gym.minimax import Minimax, minimax
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.truths.base import TRUTHS, Truth
+from ldp_gym.value import Minimax, minimax
 
 __all__ = [
     "CHANNELS",

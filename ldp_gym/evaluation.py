@@ -606,7 +606,7 @@ class _Sums:
 
 
 class _Watched:
-    """What a learner shows at checkpoints, if it is asked for.
+    """Record of what a learner shows at checkpoints, if it is asked for.
 
     Attributes:
         stops: rounds at which blocks must end to see it; None if nothing is asked for.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import cache, lru_cache
 from pickle import PicklingError
 from typing import Any, TypeVar
 
 from ldp_gym.core import validation
-from ldp_gym.core.errors import extra
+from ldp_gym.core.errors import extra, summarize
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -23,11 +25,9 @@ Result = TypeVar("Result")
 def count_jobs(jobs: int) -> int:
     """The number of processes asked for; -1 asks for one per core that this process may use."""
     if isinstance(jobs, int) and jobs == -1:
-        return (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
     return validation.whole("jobs (-1: one per core)", jobs, least=1)
 
 
@@ -46,25 +46,28 @@ def share_out(
         dask: address of a Dask scheduler, to work there instead.
     """
     if dask is None and (jobs == 1 or len(pieces) < 2):
-        yield from ((index, work(piece)) for index, piece in enumerate(pieces))
+        for index, piece in enumerate(pieces):
+            yield index, work(piece)
         return
-    with extra("bench", f"jobs={jobs}" if dask is None else "a Dask cluster"):
+
+    needed_for = f"jobs={jobs}" if dask is None else "a Dask cluster"
+    with extra("bench", needed_for):
         from joblib import Parallel, delayed, parallel_config
     with ExitStack() as stack:
+        owner: int | None = os.getpid()
         backend: dict[str, Any] = {"backend": "loky", "inner_max_num_threads": 1, "n_jobs": jobs}
         if dask is not None:
             with extra("cluster", "a Dask cluster"):
                 from distributed import Client
             stack.enter_context(Client(dask))  # type: ignore[no-untyped-call]
+            owner = None
             backend = {"backend": "dask", "n_jobs": -1}
 
         def run(indices: list[int]) -> Iterator[tuple[int, Result]]:
             with parallel_config(**backend):
                 parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
-            owner = os.getpid() if dask is None else None
-            return parallel(
-                delayed(_numbered)(work, index, pieces[index], owner) for index in indices
-            )
+            calls = [delayed(_numbered)(work, index, pieces[index], owner) for index in indices]
+            return parallel(calls)
 
         left = list(range(len(pieces)))
         try:
@@ -74,14 +77,16 @@ def share_out(
                         left.remove(index)
                         yield index, result
                 except BrokenProcessPool:
-                    for index in left[:jobs]:  # loky works in order: one of these was being done
+                    # The pool works in order: one of the first pieces was being done.
+                    for index in left[:jobs]:
                         left.remove(index)
                         try:
                             yield from run([index])
                         except BrokenProcessPool as error:
                             yield index, error
         except PicklingError as error:
-            reason = str(error.__cause__ or error).strip('" \n').splitlines()[-1]
+            cause = str(error.__cause__ or error)
+            reason = cause.strip('" \n').splitlines()[-1]
             raise TypeError(
                 f"with jobs={jobs} the learner and the game are sent to other processes, and one of them "
                 f"cannot be ({reason}): give the learner by its class or its name, or play with jobs=1"
@@ -103,13 +108,13 @@ def share_out_all(
         done: callback with each piece that was finished.
 
     Raises:
-        RuntimeError: if a piece's process was killed twice.
+        RuntimeError: if a piece's process was killed twice, or its error cannot be sent.
     """
     results: dict[int, Result] = {}
     for index, result in share_out(work, pieces, jobs):
         if isinstance(result, BrokenProcessPool):
             raise RuntimeError(
-                "a process that played some of the episodes was killed twice"
+                f"a process that played some of the episodes ended twice without a result: {result}"
             ) from result
         results[index] = result
         if done is not None:
@@ -123,7 +128,26 @@ def _numbered(
     """Index and result of a piece; a worker process that ``owner`` started will end with it."""
     if owner is not None:
         _end_with(owner)
-    return index, work(piece)
+    try:
+        return index, work(piece)
+    except BaseException as error:
+        if _can_be_sent(error):
+            raise
+        # Where it arrives it would break the pool, as if the process had been killed.
+        raise RuntimeError(
+            f"{summarize(error)}\n\nIn another process:\n{traceback.format_exc()}"
+        ) from None
+
+
+def _can_be_sent(error: BaseException) -> bool:
+    """Tell if an exception can be sent to another process and made again there."""
+    import cloudpickle  # type: ignore[import-untyped]  # a dependency of Gymnasium
+
+    try:
+        pickle.loads(cloudpickle.dumps(error))
+    except Exception:  # whatever its class raises
+        return False
+    return True
 
 
 @cache
@@ -139,8 +163,8 @@ def _end_with(owner: int) -> None:
 
 
 @lru_cache(maxsize=1)
-def _threads(num_modules: int) -> Any:
-    """The controller of loaded BLAS libraries, made again when more modules have been imported."""
+def _blas_of(num_modules: int) -> Any:
+    """The controller of the loaded BLAS libraries, made again when more modules have been imported."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -148,10 +172,43 @@ def _threads(num_modules: int) -> Any:
     return ThreadpoolController()
 
 
-def one_thread() -> Any:
+class _OneThread:
+    """Context in which BLAS uses one thread; it may be entered by several threads at a time.
+
+    The number of threads belongs to the process. So the first that enters sets it, and the last that
+    leaves restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limited: Any = None  # the controller whose libraries are limited
+        self._limits: list[Any] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            controller = _blas_of(len(sys.modules))
+            if controller is not None and controller is not self._limited:
+                self._limits.append(controller.limit(limits=1, user_api="blas"))
+                self._limited = controller
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limited = None
+                while self._limits:
+                    self._limits.pop().restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+"""The context of this process."""
+
+
+def one_thread() -> _OneThread:
     """Context in which BLAS uses one thread, if threadpoolctl is installed.
 
     The last bit of a matrix product depends on the number of threads.
     """
-    threads = _threads(len(sys.modules))
-    return nullcontext() if threads is None else threads.limit(limits=1, user_api="blas")
+    return _ONE_THREAD

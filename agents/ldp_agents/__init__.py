@@ -17,9 +17,9 @@ import gymnasium as gym
 from ldp_agents.base import ExponentialWeights, Learner
 from ldp_agents.bayes import MLE, Bayes, Thompson
 from ldp_agents.centred import CentredEXP3, Unbiased
+from ldp_agents.least_favourable import MinimaxBayes
 from ldp_agents.likelihood import FixedShare, LikelihoodLearner, Pairs, Robust, SoftBayes
 from ldp_agents.literal import EXP3, WMA, Uniform
-from ldp_agents.minimax import Minimax
 from ldp_agents.rl.storage import Amortized
 from ldp_gym import LEARNERS, Game
 from ldp_gym.core.errors import IncompatibleChannelError
@@ -37,7 +37,7 @@ __all__ = [
     "IncompatibleChannelError",
     "Learner",
     "LikelihoodLearner",
-    "Minimax",
+    "MinimaxBayes",
     "Pairs",
     "Robust",
     "SoftBayes",
@@ -53,7 +53,7 @@ LEARNERS.own |= {
     "centred-exp3": CentredEXP3,
     "exp3": EXP3,
     "fixed-share": FixedShare,
-    "minimax": Minimax,
+    "minimax": MinimaxBayes,
     "mle": MLE,
     "pairs": Pairs,
     "robust": Robust,

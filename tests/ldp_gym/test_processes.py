@@ -13,7 +13,7 @@ from helpers import is_running
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.processes import share_out
+from ldp_gym.processes import one_thread, share_out
 
 RULES = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 25_000}
 
@@ -60,6 +60,31 @@ def test_an_error_or_a_stop_in_a_process_is_the_caller_s(error):
 
     with pytest.raises(type(error), match=str(error)):
         list(share_out(fail, [1, 2, 3], 2))
+
+
+class NeedsTwoTexts(Exception):
+    """An error that cannot be unpickled: its arguments are not those of its constructor."""
+
+    def __init__(self, what, where):
+        super().__init__(f"{what} in {where}")
+
+
+def test_an_error_that_cannot_be_unpickled_arrives_with_its_text():
+    def fail(piece):
+        raise NeedsTwoTexts("no luck", "the attic")
+
+    with pytest.raises(RuntimeError, match=r"NeedsTwoTexts: no luck in the attic") as caught:
+        list(share_out(fail, [1, 2, 3], 2))
+    assert "in fail" in str(caught.value), "the traceback of the other process"
+
+
+def test_evaluate_gives_the_text_of_an_error_that_cannot_be_unpickled():
+    class Fails(ldp_agents.Uniform):
+        def play(self, *tape):
+            raise NeedsTwoTexts("no luck", "a round")
+
+    with pytest.raises(RuntimeError, match=r"NeedsTwoTexts: no luck in a round"):
+        ldp_gym.evaluate(Fails, RULES, episodes=8, jobs=2)
 
 
 def test_the_work_of_a_killed_process_is_done_again(tmp_path):
@@ -112,9 +137,49 @@ def test_products_of_matrices_use_one_thread():
     assert set(seen) == {1}
 
 
+def num_blas_threads():
+    """Number of threads of each BLAS library in this process."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    pools = threadpoolctl.threadpool_info()
+    return {pool["num_threads"] for pool in pools if pool["user_api"] == "blas"}
+
+
+def test_the_last_thread_that_leaves_gives_blas_its_threads_back():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    with threadpoolctl.threadpool_limits(2):
+        first = one_thread()
+        second = one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert num_blas_threads() == {1}, "the second is still inside"
+        second.__exit__(None, None, None)
+        assert num_blas_threads() == {2}
+
+
+def test_threads_that_evaluate_at_the_same_time_give_the_numbers_of_each_alone():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": 300}
+    alone = [ldp_gym.evaluate("bayes", rules, episodes=20, seed=seed).kl for seed in range(4)]
+    together = {}
+
+    def play(seed):
+        together[seed] = ldp_gym.evaluate("bayes", rules, episodes=20, seed=seed).kl
+
+    with threadpoolctl.threadpool_limits(2):
+        threads = [threading.Thread(target=play, args=[seed]) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert num_blas_threads() == {2}
+    for seed in range(4):
+        np.testing.assert_array_equal(together[seed], alone[seed])
+
+
 STARTED = """
 import os, signal, sys, time
-from ldp_gym.processes import share_out
+from ldp_gym.processes import one_thread, share_out
 
 def work(piece):
     open(sys.argv[1] + f"/{os.getpid()}", "w").close()

@@ -13,7 +13,7 @@ import ldp_gym
 from ldp_gym import minimax
 from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import evaluate
-from ldp_gym.minimax import (
+from ldp_gym.value import (
     Piece,
     _estimate_risks,
     _simulate,

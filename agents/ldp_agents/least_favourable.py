@@ -10,13 +10,13 @@ from ldp_gym import Game
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.game import require_game
 from ldp_gym.engine.rules import Rules
-from ldp_gym.minimax import least_favourable_prior
+from ldp_gym.value import least_favourable_prior
 
 _PRIORS: dict[tuple[str, int, int], FloatArray] = {}
 """Priors that were found in this process, by the key of the rules, episodes and seed."""
 
 
-class Minimax(Bayes):
+class MinimaxBayes(Bayes):
     """The exact posterior mean under a least favourable prior, which is searched when it is made.
 
     At its worst truth it pays nearly the least that a learner on the channel can;
