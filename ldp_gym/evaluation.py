@@ -617,28 +617,34 @@ class _Watched:
 
     def __init__(self, work: _Work, learner: LearnerProtocol, episodes: int) -> None:
         self._checkpoints = work.checkpoints
-        self._learner = learner
+        self._learner: Any = learner
         self._alpha = work.alpha
         self._shape = (episodes, work.scenario.game.num_hypotheses)
         self._wants_leaders = work.leaders
-        self.stops = work.checkpoints if work.leaders or work.alpha is not None else None
+        looks_inside = plays_blocks(learner) and hasattr(learner, "weights_along")
+        cuts = work.alpha is not None or (work.leaders and not looks_inside)
+        self.stops = work.checkpoints if cuts else None
         self.leaders: list[IntArray] = []
         self.left: list[IntArray] = []
         self.confidence_set: BoolArray | None = None
 
     def look(self, block: Block) -> None:
-        """Look at the learner after a block."""
-        if self.stops is None or block.end not in self._checkpoints:
-            return
-        if self._wants_leaders:
-            weights = _weights(self._learner, self._shape)
-            if weights is not None:
-                self.leaders.append(_heaviest(weights))
-        if self._alpha is not None:
-            learner: Any = self._learner
-            confidence_set: BoolArray = learner.confidence_set(self._alpha)
-            self.confidence_set = confidence_set
-            self.left.append(confidence_set.sum(axis=-1))
+        """Look at the learner after it played a block."""
+        first, last = np.searchsorted(self._checkpoints, (block.start, block.end), side="right")
+        for checkpoint in self._checkpoints[first:last]:
+            at_end = checkpoint == block.end
+            if self._wants_leaders:
+                weights = None
+                if at_end:
+                    weights = _weights(self._learner, self._shape)
+                elif self._learner.weights_along.shape[-1] == self._shape[-1]:
+                    weights = self._learner.weights_along[:, checkpoint - block.start]
+                if weights is not None:
+                    self.leaders.append(_heaviest(weights))
+            if self._alpha is not None and at_end:
+                confidence_set: BoolArray = self._learner.confidence_set(self._alpha)
+                self.confidence_set = confidence_set
+                self.left.append(confidence_set.sum(axis=-1))
 
 
 def _stack(columns: Sequence[IntArray]) -> IntArray | None:

@@ -147,9 +147,11 @@ class MixtureLearner(Learner):
     Attributes:
         posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages
             that it reads.
+        weights_along: after :meth:`play`, the weights ``(B, n, K)`` before each of its rounds.
     """
 
     posterior: FloatArray | None = None
+    weights_along: FloatArray | None = None
 
     _likelihoods: FloatArray | None = None
     """Log-likelihoods of the messages that are being learned from, if they are known already."""
@@ -243,8 +245,8 @@ class MixtureLearner(Learner):
             self.posterior = self._public.along(log_likelihoods)
 
         self._likelihoods = log_likelihoods
-        weights = self._learn_along(candidates, messages)
-        return self._predict(weights, candidates)
+        self.weights_along = self._learn_along(candidates, messages)
+        return self._predict(self.weights_along, candidates)
 
 
 class ExponentialWeights(MixtureLearner):

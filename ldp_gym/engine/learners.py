@@ -30,6 +30,9 @@ class LearnerProtocol(Protocol):
       learner whose state is a running sum needs no loop. The log-likelihoods ``(B, n, K)`` come along where
       the tape has them: on an adaptive channel they depend on the public posterior before each round. None,
       the default, means that it is stepped.
+    - ``weights``: its weights ``(B, K)`` of the hypotheses, which :func:`ldp_gym.evaluate` keeps.
+    - ``weights_along``: after ``play``, the weights ``(B, n, K)`` before each of its rounds. Without it
+      blocks end wherever ``evaluate(..., leaders=True)`` looks at the weights.
     - ``randomized``: if True, :meth:`reset` also takes ``generators``, one for each game, seeded by its
       episode: the learner then plays the same alone, in a batch and along a tape. Default False.
     - ``track``: see :data:`Track`. Default ``"informed"``.
