@@ -2,9 +2,9 @@
 
 ``ldp-gym list channels`` shows them all, by the kind of their messages.
 
-The privacy promise holds in idealised real arithmetic, per round, for labels (contexts and the class are
-public), with a simulator's random numbers. That is right for research, and not for protecting real
-people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
+The privacy promise holds in idealised real arithmetic, per round, for labels (contexts and the
+class are public), with a simulator's random numbers. That is right for research, and not for
+protecting real people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 """
 
 from ldp_gym.channels.adaptive_groups import AdaptiveGroups

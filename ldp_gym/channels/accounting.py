@@ -1,8 +1,9 @@
 """Noise scales and the privacy of additive noise: the paper's formulas, and tighter accounting.
 
-A vector of K numbers is revealed with independent noise. Between two labels coordinate j moves by at most
-``shift_j`` in units of its noise scale. Laplace noise is accounted numerically by privacy loss distributions
-(``dp-accounting``, in the extra ``privacy``), Gaussian noise in closed form (Balle and Wang 2018).
+A vector of K numbers is revealed with independent noise. Between two labels coordinate j moves by
+at most ``shift_j`` in units of its noise scale. Laplace noise is accounted numerically by privacy
+loss distributions (``dp-accounting``, in the extra ``privacy``), Gaussian noise in closed form
+(Balle and Wang 2018).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class DeltaBounds(NamedTuple):
     upper: float
 
 
-# -- The paper's scales and offsets -------------------------------------------------------------------
+# -- The paper's scales and offsets
+# -------------------------------------------------------------------
 
 
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
@@ -77,7 +79,8 @@ def resolved_gamma(gamma: float | None, horizon: int) -> float:
     return math.log(rounds) if gamma is None else validation.positive("gamma", gamma)
 
 
-# -- Laplace ------------------------------------------------------------------------------------------
+# -- Laplace
+# ------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
@@ -137,13 +140,15 @@ def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> 
     return float(composed.get_delta_for_epsilon(epsilon))
 
 
-# -- Gaussian -----------------------------------------------------------------------------------------
+# -- Gaussian
+# -----------------------------------------------------------------------------------------
 
 
 def gaussian_delta(shift: float, epsilon: float) -> float:
     """The least delta of Gaussian noise of unit variance when the vector moves by ``shift`` in norm.
 
-    ``Phi(shift / 2 - eps / shift) - e^eps Phi(-shift / 2 - eps / shift)``, Balle and Wang (2018), Theorem 5.
+    ``Phi(shift / 2 - eps / shift) - e^eps Phi(-shift / 2 - eps / shift)``, Balle and Wang (2018),
+    Theorem 5.
     """
     from scipy.special import log_ndtr
 

@@ -1,8 +1,9 @@
-"""Groups of hypotheses of about equal posterior: the message names the one that likes the label best.
+"""Groups of hypotheses of equal posterior: a message names the group that fits the label best.
 
 On disjoint supports a message tells most if its group has the share r* of the posterior
-(:func:`ldp_gym.theory.best_share`), so there are about ``1 / r*`` groups, and fewer when one hypothesis has
-more than that. Of several numbers of groups the one that leaves the least expected uncertainty is taken.
+(:func:`ldp_gym.theory.best_share`). So there are about ``1 / r*`` groups, and fewer if one
+hypothesis has more than that share. Of several numbers of groups the one that leaves the least
+expected uncertainty is taken.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -29,32 +30,60 @@ from ldp_gym.core.arrays import (
 )
 
 _EQUAL_MEANS = 1e-9
-"""Differences below this are ties: the last bit depends on the shape of a batch, and must not decide."""
+"""Difference below which numbers count as equal: their last bit depends on the batch."""
+
+
+class _Division(NamedTuple):
+    """Hypotheses that are dealt into g groups, in each of B games.
+
+    Attributes:
+        loads: weights of the groups, ``(g, B)``.
+        members: whether a hypothesis is in a group, ``(g, K, B)``; hypotheses in the order of
+            turns.
+    """
+
+    loads: FloatArray
+    members: BoolArray
+
+
+class _Votes(NamedTuple):
+    """Votes of the labels for the groups of messages.
+
+    Attributes:
+        shares: each group's share of a label's vote, ``(groups, ..., M)``.
+        is_named: 1 for the group that the message names, else 0, ``(groups, ..., 1)``.
+    """
+
+    shares: FloatArray
+    is_named: FloatArray
 
 
 class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
-    """The group of hypotheses that likes the label best, out of a few groups of equal posterior.
+    """The group of hypotheses that gives the label most probability, out of a few groups.
 
-    The hypotheses are dealt into g groups, the likely ones first, each to the group with the least of the
-    public posterior so far. The user names the group that gives the label the largest posterior-weighted mean
-    probability, with probability ``e^eps / (e^eps + g - 1)``, or any other. The message lists each
-    hypothesis' group, and last the group named.
+    The hypotheses are dealt into g groups, the likely ones first, each to the group with the least
+    of the public posterior so far. The user names the group that gives the label the largest
+    posterior-weighted mean probability, with probability ``e^eps / (e^eps + g - 1)``, or any other.
+    The message lists each hypothesis' group, and last the group named.
 
     Example:
-        K = 3, eps = 1, posterior (0.6, 0.25, 0.15): two groups, {1} and {2, 3}. The weighted mean of the
-        second is (0.225, 0.288, 0.488), so labels 0 and 1 speak for the first. Naming the first:
+        K = 3, eps = 1, posterior (0.6, 0.25, 0.15): two groups, {1} and {2, 3}. The weighted mean
+        of the second is (0.225, 0.288, 0.488), so labels 0 and 1 speak for the first. Naming the
+        first:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> message, posterior = np.array([0, 1, 1, 0]), np.array([0.6, 0.25, 0.15])
-        >>> np.exp(AdaptiveGroups(3, 3, 100).log_likelihood(message, table, posterior)).round(3).tolist()
+        >>> message = np.array([0, 1, 1, 0])
+        >>> posterior = np.array([0.6, 0.25, 0.15])
+        >>> channel = AdaptiveGroups(3, 3, 100)
+        >>> np.exp(channel.log_likelihood(message, table, posterior)).round(3).tolist()
         [0.685, 0.592, 0.361]
 
-    Privacy: the groups depend on public values only, and any group is named with one of two probabilities,
-    a factor of ``e^eps`` apart.
+    Privacy: the groups depend on public values only, and any group is named with one of two
+    probabilities, a factor of ``e^eps`` apart.
 
-    When to use it: rounds may depend on earlier messages and eps is 1 or more; on 8 or 32 disjoint supports
-    no other channel here is as close to the limit. When not: at eps of 0.5 or less, or K above 100, take
-    ``adaptive-split``.
+    When to use it: rounds may depend on earlier messages and eps is 1 or more; on 8 or 32 disjoint
+    supports no other channel here is as close to the limit. When not: at eps of 0.5 or less, or K
+    above 100, take ``adaptive-split``.
 
     The base measure of :meth:`log_density` is the law of the groups, times counting their names.
     """
@@ -63,15 +92,18 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Possible numbers of groups: 2, 3, 5, 9, ... up to ``min(1 / r*, K)``, rounded, at least 2."""
+        """Possible numbers of groups: 2, 3, 5, 9, ..., and last the largest, which is 2 or more.
+
+        The largest is ``min(1 / r*, K)``, rounded.
+        """
         share = max(best_share(self.epsilon), 1.0 / self.num_hypotheses)
-        most = max(2, round(1.0 / share))
-        steps = (2**power + 1 for power in range(most.bit_length()))
-        return [*(size for size in steps if size < most), most]
+        largest = max(2, round(1.0 / share))
+        powers_and_one = [2**power + 1 for power in range(largest.bit_length())]
+        return [size for size in powers_and_one if size < largest] + [largest]
 
     @property
     def num_uniforms(self) -> int:
-        """Number of uniforms: K blur the order of dealing; one each for truth, other group and ties."""
+        """Number of uniforms: K for the order of dealing; for the truth, another group and ties."""
         return self.num_hypotheses + 3
 
     @property
@@ -80,14 +112,16 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return gym.spaces.MultiDiscrete([self.sizes[-1]] * (self.num_hypotheses + 1))
 
     def possible(self, messages: Messages) -> BoolArray:
-        """Mask ``(...)`` of divisions into a possible number of groups, none empty, of which one is named."""
+        """Return a mask ``(...)`` of messages that can be sent.
+
+        The number of groups is possible, none is empty, and one of them is named.
+        """
         groups = np.sort(messages[..., :-1], axis=-1)
-        filled = (groups[..., 0] == 0) & (np.diff(groups, axis=-1) <= 1).all(axis=-1)
-        return (
-            filled
-            & np.isin(groups[..., -1] + 1, self.sizes)
-            & (messages[..., -1] <= groups[..., -1])
-        )
+        last_group = groups[..., -1]
+        none_empty = (groups[..., 0] == 0) & (np.diff(groups, axis=-1) <= 1).all(axis=-1)
+        is_possible_number = np.isin(last_group + 1, self.sizes)
+        names_a_group = messages[..., -1] <= last_group
+        return none_empty & is_possible_number & names_a_group
 
     def encode(
         self,
@@ -96,118 +130,146 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        groups = self._divide(uniforms[..., :-3], posterior)
-        liked = masses(candidates, np.asarray(labels))
-        count = np.maximum.reduce(groups, axis=-1) + 1
-        means = np.einsum("g...k,...k->g...", self._shares(groups, posterior), liked)
-        winners = np.cumsum(_winners(means, count), axis=0)
-        right = (winners > (uniforms[..., -1] * winners[-1]).astype(np.int64)).argmax(axis=0)
-        wrong = (uniforms[..., -2] * (count - 1)).astype(np.int64)
+        order_coins = uniforms[..., :-3]
+        truth_coin = uniforms[..., -3]
+        other_group_coin = uniforms[..., -2]
+        tie_coin = uniforms[..., -1]
+
+        groups = self._divide(order_coins, posterior)
+        num_groups = np.maximum.reduce(groups, axis=-1) + 1
+
+        # The right group has the largest mean probability of the label. Of several with the largest
+        # mean a coin picks one.
+        label_masses = masses(candidates, np.asarray(labels))
+        shares = self._shares(groups, posterior)
+        means = np.einsum("g...k,...k->g...", shares, label_masses)
+        num_winners_so_far = np.cumsum(_winners(means, num_groups), axis=0)
+        winner = (tie_coin * num_winners_so_far[-1]).astype(np.int64)
+        right = (num_winners_so_far > winner).argmax(axis=0)
+
+        wrong = (other_group_coin * (num_groups - 1)).astype(np.int64)
         wrong += wrong >= right
-        named = np.where(uniforms[..., -3] < np.exp(self._log_right)[count], right, wrong)
+        truthful = truth_coin < np.exp(self._log_right)[num_groups]
+        named = np.where(truthful, right, wrong)
         return np.concatenate([groups, named[..., None]], axis=-1)
 
     @cached_property
     def _log_right(self) -> FloatArray:
         """Log probability of naming the right group, indexed by the number of groups."""
-        return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
+        num_wrong = np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1)
+        return -np.log1p(num_wrong * math.exp(-self.epsilon))
 
     def _divide(self, coins: FloatArray, posterior: Public) -> IntArray:
-        """Group of each hypothesis, ``(..., K)``, when uniforms ``(..., K)`` blur the order of turns.
+        """Return the group of each hypothesis, ``(..., K)``, for public coins ``(..., K)``.
 
-        It takes the number of groups after which the posterior is expected to be most certain.
+        Likely hypotheses are dealt first; the coins make their order random.
         """
         weights = np.broadcast_to(self._public_weights(posterior), coins.shape)
-        return self._divide_in_turn((-weights * (0.5 + coins)).argsort(axis=-1), weights)
+        blurred_weights = weights * (0.5 + coins)
+        turns = (-blurred_weights).argsort(axis=-1)
+        return self._divide_in_turn(turns, weights)
 
     def _divide_in_turn(self, turns: IntArray, weights: FloatArray) -> IntArray:
-        """Group of each hypothesis, ``(..., K)``, when they are dealt in the given order."""
+        """Return the group of each hypothesis, ``(..., K)``, if they are dealt in the given order.
+
+        Of the possible numbers of groups it takes the one after which the posterior is expected to
+        be most certain.
+        """
         # Hypotheses by games, (K, B), from here on: the long axis is the last.
-        by_game = weights.reshape(-1, self.num_hypotheses).T
-        places = turns.reshape(by_game.T.shape).T * by_game.shape[1] + np.arange(by_game.shape[1])
-        weights_in_turn = by_game.reshape(-1)[places]
+        weights_by_game = weights.reshape(-1, self.num_hypotheses).T
+        turns_by_game = turns.reshape(-1, self.num_hypotheses).T
+        num_games = weights_by_game.shape[1]
+        places = turns_by_game * num_games + np.arange(num_games)  # indices into the flat array
+        weights_in_turn = weights_by_game.reshape(-1)[places]
         roots = np.sqrt(weights_in_turn)
-        divisions = _assign(weights_in_turn, self.sizes)
-        uncertainties = [
-            self._expected_uncertainty(roots, load, members) for load, members in divisions
-        ]
-        chosen, least = divisions[0][1].argmax(axis=0), uncertainties[0]
-        for (_, members), uncertainty in zip(divisions[1:], uncertainties[1:], strict=True):
-            better = uncertainty < least - _EQUAL_MEANS
-            chosen = np.where(better, members.argmax(axis=0), chosen)
-            least = np.where(better, uncertainty, least)
+
+        first, *others = _deal(weights_in_turn, self.sizes)
+        chosen = first.members.argmax(axis=0)
+        least = self._expected_uncertainty(roots, first)
+        for division in others:
+            uncertainty = self._expected_uncertainty(roots, division)
+            is_better = uncertainty < least - _EQUAL_MEANS
+            chosen = np.where(is_better, division.members.argmax(axis=0), chosen)
+            least = np.where(is_better, uncertainty, least)
+
         groups = np.empty(weights_in_turn.shape, dtype=np.int64)
         groups.reshape(-1)[places] = chosen
         return groups.T.reshape(weights.shape)
 
-    def _expected_uncertainty(
-        self, roots: FloatArray, load: FloatArray, members: BoolArray
-    ) -> FloatArray:
-        """The expected sum of the square roots of the next posterior, if supports are disjoint, ``(B,)``.
+    def _expected_uncertainty(self, roots: FloatArray, division: _Division) -> FloatArray:
+        """Return the expected uncertainty ``(B,)`` after a message about a division.
 
-        That is ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability ``q_g(k)``
-        if k is the truth, and with ``p_g`` on average. Entropy in its place asks too much about the likeliest
-        hypothesis.
+        Uncertainty is the sum of the square roots of a posterior, whose square roots before the
+        message are ``roots`` ``(K, B)``. (Entropy in its place asks too much about the likeliest
+        hypothesis.) On disjoint supports it is expected to be
+        ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability
+        ``q_g(k)`` if k is the truth, and with ``p_g`` on average.
         """
-        ratio, root = math.exp(-self.epsilon), math.exp(-self.epsilon / 2.0)
-        spread = (1.0 - root) * np.einsum("kb,gkb->gb", roots, members)
-        spread += root * np.add.reduce(roots, axis=0)
-        spread *= np.sqrt(ratio + (1.0 - ratio) * load)
-        return np.add.reduce(spread, axis=0) * math.exp(self._log_right[len(load)])
+        ratio = math.exp(-self.epsilon)
+        root_of_ratio = math.exp(-self.epsilon / 2.0)
+        sums = (1.0 - root_of_ratio) * np.einsum("kb,gkb->gb", roots, division.members)
+        sums += root_of_ratio * np.add.reduce(roots, axis=0)
+        sums *= np.sqrt(ratio + (1.0 - ratio) * division.loads)
+        num_groups = len(division.loads)
+        return np.add.reduce(sums, axis=0) * math.exp(self._log_right[num_groups])
 
     def _shares(self, groups: IntArray, posterior: Public) -> FloatArray:
-        """Weight of each hypothesis in the mean of each group, ``(groups, ..., K)``."""
+        """Return each hypothesis' weight in the mean of its group, ``(groups, ..., K)``."""
         numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
         shares = self._public_weights(posterior) * (groups == numbers)
-        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), LEAST_PUBLIC_WEIGHT)
+        totals = np.add.reduce(shares, axis=-1, keepdims=True)
+        shares /= np.maximum(totals, LEAST_PUBLIC_WEIGHT)
         return shares
 
-    def _votes(
-        self, messages: Messages, candidates: FloatArray, posterior: Public
-    ) -> tuple[FloatArray, FloatArray]:
-        """Each group's share of labels' votes, ``(groups, ..., M)``; 1 for the named ``(groups, ..., 1)``."""
+    def _votes(self, messages: Messages, candidates: FloatArray, posterior: Public) -> _Votes:
+        """Return the labels' votes for the groups of messages, and the groups that are named."""
         groups = messages[..., :-1]
-        count = np.maximum.reduce(groups, axis=-1, keepdims=True) + 1
-        winners = _winners(mixture(self._shares(groups, posterior), candidates), count).astype(
-            np.float64
-        )
-        winners /= np.add.reduce(winners, axis=0)
-        named = np.arange(len(winners)).reshape(-1, *[1] * groups.ndim) == messages[..., -1:]
-        return winners, named.astype(np.float64)
+        named = messages[..., -1:]
+        num_groups = np.maximum.reduce(groups, axis=-1, keepdims=True) + 1
+        means = mixture(self._shares(groups, posterior), candidates)
+        shares = _winners(means, num_groups).astype(np.float64)
+        shares /= np.add.reduce(shares, axis=0)
+
+        numbers = np.arange(len(shares)).reshape(-1, *[1] * groups.ndim)
+        return _Votes(shares, (numbers == named).astype(np.float64))
 
     def _log_fits(
         self, messages: Messages, candidates: FloatArray, posterior: Public
     ) -> FloatArray:
-        """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
-        return self._log_right[np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1]
+        """Return the log probability of naming the right group of a message, ``(..., 1)``."""
+        num_groups = np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
+        return self._log_right[num_groups]
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        winners, named = self._votes(messages, candidates, posterior)
-        return np.add.reduce(winners * named, axis=0)
+        votes = self._votes(messages, candidates, posterior)
+        return np.add.reduce(votes.shares * votes.is_named, axis=0)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        winners, named = self._votes(messages, candidates, posterior)
-        chances = np.stack([expectations(candidates, group) for group in winners])
-        right = np.exp(self._log_fits(messages, candidates, posterior))
-        squares = right * np.add.reduce(np.square(chances), axis=0)
-        return quadratic_losses(np.add.reduce(chances * named, axis=0), squares, self.epsilon)
+        votes = self._votes(messages, candidates, posterior)
+        group_chances = np.stack([expectations(candidates, shares) for shares in votes.shares])
+        chances = np.add.reduce(group_chances * votes.is_named, axis=0)
+        log_right = self._log_fits(messages, candidates, posterior)
+        squares = np.exp(log_right) * np.add.reduce(np.square(group_chances), axis=0)
+        return quadratic_losses(chances, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """All divisions into groups, or random ones, with one message per group."""
+        """List all divisions into groups, or random ones, with one message per group."""
         if self.num_hypotheses > MOST_ORDERED:
-            return self._list_some(candidates, posterior)
-        weights, turns = self._public_weights(posterior), all_orders(self.num_hypotheses)
-        groups = self._divide_in_turn(turns, np.broadcast_to(weights, turns.shape))
-        groups, which = np.unique(groups, axis=0, return_inverse=True)
-        messages, draws = _name_each(groups)
+            return self._list_by_draws(candidates, posterior)
+        weights = self._public_weights(posterior)
+        turns = all_orders(self.num_hypotheses)
+        groups_in_turn = self._divide_in_turn(turns, np.broadcast_to(weights, turns.shape))
+        divisions, division_of_turn = np.unique(groups_in_turn, axis=0, return_inverse=True)
+        messages, draws = _name_each_group(divisions)
+
+        turn_chances = _order_chances(turns, weights)
+        division_chances = np.bincount(division_of_turn.reshape(-1), turn_chances)
         with np.errstate(divide="ignore"):
-            log_weights = np.log(np.bincount(which.reshape(-1), _order_chances(turns, weights)))[
-                draws
-            ]
+            log_weights = np.log(division_chances)[draws]
         return MessageList(messages, log_weights, draws, complete=True)
 
     @property
@@ -218,68 +280,94 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Messages that name each group of the division that the coins deal."""
-        return _name_each(self._divide(coins, posterior)[None])[0]
+        """Return one message for each group of the division that the coins deal."""
+        division = self._divide(coins, posterior)
+        messages, _ = _name_each_group(division[None])
+        return messages
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """A hundred divisions, a message per group: a density takes two values, so any ratio is eps or 0."""
+        """Return the messages of a hundred divisions.
+
+        A density takes two values, so that any log ratio is eps or 0.
+        """
         coins = np.random.default_rng(0).random((100, self.num_hypotheses))
-        return _name_each(np.unique(self._divide(coins, posterior), axis=0))[0]
+        divisions = np.unique(self._divide(coins, posterior), axis=0)
+        messages, _ = _name_each_group(divisions)
+        return messages
 
 
-def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, BoolArray]]:
-    """Deal hypotheses of weights ``(K, B)`` in turn to the lightest group, for each number of groups.
+def _deal(weights: FloatArray, sizes: list[int]) -> list[_Division]:
+    """Deal hypotheses of weights ``(K, B)``, one after another, each to the lightest group.
 
-    Returns, for each number g, the groups' weights, ``(g, B)``, and who is in them, ``(g, K, B)``.
+    Returns one division for each number of groups in ``sizes``.
     """
     numbers = np.arange(sizes[-1])[:, None]
-    # All numbers of groups at once; a group too many is never the lightest.
-    load = np.where(numbers < np.reshape(sizes, (-1, 1, 1)), 0.0, np.inf)
-    load = np.repeat(load, weights.shape[1], axis=-1)
-    members = np.empty((len(weights), *load.shape), dtype=np.bool_)
-    for weight, lightest in zip(weights, members, strict=True):
-        first = (
-            load <= np.minimum.reduce(load, axis=1, keepdims=True) * (1.0 + _EQUAL_MEANS)
-        ).argmax(axis=1)
-        np.equal(numbers, first[:, None], out=lightest)
-        load += weight * lightest
+
+    # All numbers of groups at once. A group beyond the number has infinite load, so that it is
+    # never the lightest.
+    exists = numbers < np.reshape(sizes, (-1, 1, 1))
+    loads = np.repeat(np.where(exists, 0.0, np.inf), weights.shape[1], axis=-1)
+    members = np.empty((len(weights), *loads.shape), dtype=np.bool_)
+    for weight, is_dealt in zip(weights, members, strict=True):
+        least_load = np.minimum.reduce(loads, axis=1, keepdims=True)
+        lightest = (loads <= least_load * (1.0 + _EQUAL_MEANS)).argmax(axis=1)
+        np.equal(numbers, lightest[:, None], out=is_dealt)
+        loads += weight * is_dealt
+
     members = members.transpose(1, 2, 0, 3)
-    return [(load[i, :size], members[i, :size]) for i, size in enumerate(sizes)]
+    return [_Division(loads[i, :size], members[i, :size]) for i, size in enumerate(sizes)]
 
 
-def _winners(means: FloatArray, count: IntArray) -> BoolArray:
-    """Mask of the groups, among the first ``count``, with the largest of the means ``(groups, ...)``."""
+def _winners(means: FloatArray, num_groups: IntArray) -> BoolArray:
+    """Return a mask of the groups with the largest mean, for means ``(groups, ...)``.
+
+    Only the first ``num_groups`` groups exist.
+    """
     numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
-    return (means >= np.maximum.reduce(means, axis=0) * (1.0 - _EQUAL_MEANS)) & (numbers < count)
+    is_largest = means >= np.maximum.reduce(means, axis=0) * (1.0 - _EQUAL_MEANS)
+    return is_largest & (numbers < num_groups)
 
 
-def _name_each(divisions: IntArray) -> tuple[IntArray, IntArray]:
-    """Messages that name each group of divisions ``(n, K)``, and the number of each one's division."""
-    counts = divisions.max(axis=-1) + 1
-    numbers = np.repeat(np.arange(len(divisions)), counts)
-    names = np.concatenate([np.arange(count) for count in counts])
-    return np.concatenate([divisions[numbers], names[:, None]], axis=-1), numbers
+def _name_each_group(divisions: IntArray) -> tuple[IntArray, IntArray]:
+    """Return one message for each group of divisions ``(n, K)``, and the index of its division.
+
+    Example:
+        >>> messages, division = _name_each_group(np.array([[0, 1, 1], [2, 0, 1]]))
+        >>> messages.tolist()
+        [[0, 1, 1, 0], [0, 1, 1, 1], [2, 0, 1, 0], [2, 0, 1, 1], [2, 0, 1, 2]]
+        >>> division.tolist()
+        [0, 0, 1, 1, 1]
+    """
+    num_groups = divisions.max(axis=-1) + 1
+    division = np.repeat(np.arange(len(divisions)), num_groups)
+    named = np.concatenate([np.arange(count) for count in num_groups])
+    return np.concatenate([divisions[division], named[:, None]], axis=-1), division
 
 
 def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
-    """Probability of each order ``(n, K)`` of independent numbers, uniform in ``[w_k / 2, 3 w_k / 2]``.
+    """Return the probability ``(n,)`` of each order ``(n, K)`` of independent random numbers.
 
-    Numbers between two neighbouring ends come in any order with equal probability. So an order is cut in all
-    ways into what lies in the highest interval, the next, and so on.
+    Number k is uniform in ``[w_k / 2, 3 w_k / 2]``; the orders are decreasing. Given that some
+    numbers lie between the same two neighbouring ends of these intervals, all their orders are
+    equally likely. So an order is cut, in all ways, into what lies in the highest stretch, the
+    next, and so on.
     """
     num_hypotheses = len(weights)
-    ends = np.unique(np.concatenate([weights / 2.0, weights * 1.5]))[::-1]
-    # Probability that the first n of an order lie in the intervals so far, (orders, n).
+    lowest = weights / 2.0
+    highest = weights * 1.5
+    ends = np.unique(np.concatenate([lowest, highest]))[::-1]
+
+    # chances[i, n]: probability that the first n of order i lie in the stretches so far, in order.
     chances = np.zeros((len(orders), num_hypotheses + 1))
     chances[:, 0] = 1.0
     for high, low in pairwise(ends):
-        spans = (weights * 1.5 >= high) & (weights / 2.0 <= low)
-        inside = np.where(spans, (high - low) / weights, 0.0)[orders]
+        may_lie_here = (highest >= high) & (lowest <= low)
+        lies_here = np.where(may_lie_here, (high - low) / weights, 0.0)[orders]
         after = chances.copy()
         for first in range(num_hypotheses):
             run = chances[:, first].copy()
             for last in range(first, num_hypotheses):
-                run *= inside[:, last] / (last - first + 1)
+                run *= lies_here[:, last] / (last - first + 1)
                 after[:, last + 1] += run
         chances = after
     return chances[:, -1]

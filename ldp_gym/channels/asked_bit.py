@@ -17,15 +17,17 @@ from ldp_gym.core.errors import IncompatibleChannelError
 class AskedBit(AdaptiveChannel, BitChannel):
     """One private bit about a contrast that a policy, or an agent in the designer's seat, picks.
 
-    With contrast a, the user answers "is my label in S?" for ``S = {y : sum_k a_k f_k[y] > 0}``, flipped with
-    probability ``1 / (e^eps + 1)``; a label whose sum is 0 tosses a private coin. The message is the
-    contrast, with negative coefficients for hypotheses that like labels of the answered side.
+    With contrast a, the user answers "is my label in S?" for ``S = {y : sum_k a_k f_k[y] > 0}``,
+    flipped with probability ``1 / (e^eps + 1)``; a label whose sum is 0 tosses a private coin. The
+    message is the contrast, with negative coefficients for hypotheses that like labels of the
+    answered side.
 
-    Privacy: the contrast is public, and given it the ratio of an answer's probabilities is at most ``e^eps``.
+    Privacy: the contrast is public, and given it the ratio of an answer's probabilities is at most
+        ``e^eps``.
 
     Args:
-        policy: function from public posteriors ``(..., K)`` to contrasts ``(..., K)`` in [-1, 1]; None if
-            the questions come from outside (:meth:`answer`).
+        policy: function from public posteriors ``(..., K)`` to contrasts ``(..., K)`` in [-1, 1];
+            None if the questions come from outside (:meth:`answer`).
     """
 
     num_public_coins = 0
@@ -60,4 +62,5 @@ class AskedBit(AdaptiveChannel, BitChannel):
         return np.broadcast_to(contrasts, (*coins.shape[:-1], self.num_hypotheses))
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions:
-        return self._question(np.zeros((1, 0)), candidates, posterior), np.ones(1)
+        question = self._question(np.zeros((1, 0)), candidates, posterior)
+        return Questions(question, np.ones(1))

@@ -14,6 +14,7 @@ from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.channels.listing import (
     NUM_DRAWS,
     MessageList,
+    MessageRange,
     complete_list,
     list_space,
     message_range,
@@ -29,8 +30,11 @@ CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 Public = FloatArray | None
 """Public posterior ``(..., K)``; None for a channel that does not read it."""
 
-_LARGEST_LIST, _FEWEST_DRAWS = 20_000_000, 20
-"""Largest list of messages, in numbers, and least number of draws of the public coins that it has."""
+_LARGEST_LIST = 20_000_000
+"""Largest list of messages for random public coins, in numbers."""
+
+_FEWEST_DRAWS = 20
+"""Least number of draws of the public coins in such a list, however large it becomes."""
 
 LEAST_PUBLIC_WEIGHT = 1e-12
 """Least public weight of a hypothesis in the means that adaptive channels compare."""
@@ -40,8 +44,9 @@ class Channel(ABC):
     """An (eps, delta)-locally differentially private map ``R_t`` from labels to messages.
 
     A custom channel defines :attr:`message_space`, :attr:`num_uniforms`, :meth:`encode` and
-    :meth:`log_density`; the likelihoods, the Bayes learner and, if the messages are finite, the exact audit
-    follow (else define :meth:`worst_case_messages` too). ``ldp_gym.testing.check_channel`` checks it.
+    :meth:`log_density`; the likelihoods, the Bayes learner and, if the messages are finite, the
+    exact audit follow (else define :meth:`worst_case_messages` too).
+    ``ldp_gym.testing.check_channel`` checks it.
 
     Labels are indices ``0..M-1``. Every point of the message space may be a message, unless
     :meth:`possible` is overridden.
@@ -55,8 +60,8 @@ class Channel(ABC):
 
     Attributes:
         adaptive: whether the message depends on the public posterior.
-        reveals_losses: whether a message is a noisy log-likelihood of each hypothesis, which the paper's own
-            learners read as a loss.
+        reveals_losses: whether a message is a noisy log-likelihood of each hypothesis, which the
+            paper's learners read as a loss.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law.
         posterior_rate: see :class:`AdaptiveChannel`, as for ``posterior_share``.
@@ -92,6 +97,7 @@ class Channel(ABC):
             )
 
     def _valid_epsilon(self, epsilon: float) -> float:
+        """Check epsilon; subclasses may restrict it."""
         return validation.positive("epsilon", epsilon)
 
     @property
@@ -106,7 +112,7 @@ class Channel(ABC):
 
     @cached_property
     def message_shape(self) -> tuple[int, ...]:
-        """The shape of one message."""
+        """Shape of one message."""
         shape = self.message_space.shape
         assert shape is not None, "a message is an array of fixed shape"
         return shape
@@ -117,8 +123,8 @@ class Channel(ABC):
         zeros = np.zeros(self.message_shape, dtype=self.message_space.dtype)
         if zeros in self.message_space:
             return zeros
-        low, high, _ = self._message_range
-        return np.clip(zeros, low, high).astype(zeros.dtype)
+        points = self._message_range
+        return np.clip(zeros, points.low, points.high).astype(zeros.dtype)
 
     @abstractmethod
     def encode(
@@ -128,7 +134,7 @@ class Channel(ABC):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """The messages ``(..., *message_shape)`` of labels ``(...)``, as a function of their uniforms.
+        """Return the messages ``(..., *message_shape)`` of labels ``(...)``, drawn by uniforms.
 
         Args:
             labels: the users' labels.
@@ -141,7 +147,7 @@ class Channel(ABC):
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The normalised log density ``log q(z | y)`` of messages given each label, ``(..., M)``.
+        """Return the normalised log density ``log q(z | y)`` of messages, ``(..., M)``.
 
         Each channel has its own base measure, which its docstring names.
         """
@@ -149,64 +155,84 @@ class Channel(ABC):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``."""
+        """Return the hypotheses' log-likelihoods ``log sum_y f_k[y] q(z | y)``, ``(..., K)``."""
         log_density = self.log_density(messages, candidates, posterior)
-        peak = np.maximum(
-            log_density.max(axis=-1), np.finfo(np.float64).min
-        )  # a message that is never sent
+
+        # Scaled by the largest density, which is minus infinity for a message that is never sent.
+        peak = np.maximum(log_density.max(axis=-1), np.finfo(np.float64).min)
         density = np.exp(log_density - peak[..., None])
         likelihood = np.einsum("...km,...m->...k", candidates, density)
-        with np.errstate(divide="ignore"):  # a hypothesis that rules the message out
+        with np.errstate(divide="ignore"):  # a hypothesis may rule the message out
             return np.log(likelihood) + peak[..., None]
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Agreement of labels with messages, from 0 to 1, ``(..., M)``: a feature for learned agents.
+        """Return how far labels agree with messages, from 0 to 1, ``(..., M)``.
 
-        1 for a label that the message names or favours, 0 for another, a share where a private coin decides.
+        1 for a label that the message names or favours, 0 for another, a share where a private coin
+        decides. It is a feature for learned agents.
 
         Raises:
             IncompatibleChannelError: if the channel does not define it.
         """
         raise IncompatibleChannelError(
-            f"{type(self).__name__} does not say how far a label agrees with a message: define agreement(), "
-            f"or use the learner 'bayes', which reads every channel"
+            f"{type(self).__name__} does not say how far a label agrees with a message: define "
+            f"agreement(), or use the learner 'bayes', which reads every channel"
         )
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Losses ``(..., K)`` for a learner that averages: under any member, its own expected loss is least.
+        """Return losses ``(..., K)`` for a learner that averages: the truth's are least on average.
 
-        By default the quadratic score of a message out of few, and the logarithmic score of others, relative
-        to the uniform mixture: on an eps-private channel it lies in ``[-eps, eps]``.
+        By default the logarithmic score of the message relative to the uniform mixture, which lies
+        in ``[-eps, eps]`` on an eps-private channel; if messages are numbers ``0..n-1``, a
+        quadratic score.
         """
         log_likelihood = self.log_likelihood(messages, candidates, posterior)
-        if not isinstance(self.message_space, gym.spaces.Discrete):
-            total = np.logaddexp.reduce(log_likelihood, axis=-1, keepdims=True)
-            return total - math.log(self.num_hypotheses) - log_likelihood
-        first, axes = int(self.message_space.start), candidates.ndim - 2
+        if isinstance(self.message_space, gym.spaces.Discrete):
+            return self._quadratic_scores(messages, candidates, posterior, log_likelihood)
+        log_sum = np.logaddexp.reduce(log_likelihood, axis=-1, keepdims=True)
+        return log_sum - math.log(self.num_hypotheses) - log_likelihood
+
+    def _quadratic_scores(
+        self,
+        messages: Messages,
+        candidates: FloatArray,
+        posterior: Public,
+        log_likelihood: FloatArray,
+    ) -> FloatArray:
+        """Return the scores ``sum_z' P_k(z')^2 / L(z') - 2 P_k(z) / L(z)``, ``(..., K)``.
+
+        ``P_k(z)`` is the probability of message z under hypothesis k. L, for which any public law
+        would do, is the mean over the labels.
+        """
+        space = self.message_space
+        assert isinstance(space, gym.spaces.Discrete)
+        first = int(space.start)
+        leading_axes = candidates.ndim - 2
         if posterior is not None:
-            axes, posterior = max(axes, posterior.ndim - 1), posterior[None]
-        every = (first + np.arange(int(self.message_space.n))).reshape(-1, *[1] * axes)
-        density = np.exp(self.log_density(every, candidates[None], posterior))
-        laws = np.exp(self.log_likelihood(every, candidates[None], posterior))
-        mean = np.maximum(
-            density.mean(axis=-1), np.finfo(np.float64).tiny
-        )  # L, as any public law would do
-        squares = np.sum(np.square(laws) / mean[..., None], axis=0)
-        here = np.log(at(np.moveaxis(mean, 0, -1), np.asarray(messages) - first))
-        return squares - 2.0 * np.exp(log_likelihood - here[..., None])
+            leading_axes = max(leading_axes, posterior.ndim - 1)
+            posterior = posterior[None]
+        all_messages = (first + np.arange(int(space.n))).reshape(-1, *[1] * leading_axes)
+
+        density = np.exp(self.log_density(all_messages, candidates[None], posterior))
+        laws = np.exp(self.log_likelihood(all_messages, candidates[None], posterior))
+        reference = np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)
+        squares = np.sum(np.square(laws) / reference[..., None], axis=0)
+
+        log_reference = np.log(at(np.moveaxis(reference, 0, -1), np.asarray(messages) - first))
+        return squares - 2.0 * np.exp(log_likelihood - log_reference[..., None])
 
     def unbiased_losses(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Estimates ``(..., K)`` of the clipped log-loss of the user's label, unbiased given the label.
+        """Return unbiased estimates ``(..., K)`` of the clipped log-loss of the user's label.
 
-        The expectation over messages given label y is ``-log pbar_k(y)``, Section 4, eq. (6), whatever the
-        truth: ``Clipping.label_losses``. A learner that averages them competes with the best hypothesis
-        in this loss, even if no hypothesis is right.
+        The expectation over messages given label y is ``-log pbar_k(y)``, Section 4, eq. (6),
+        whatever the truth (``Clipping.label_losses``). A learner that averages them competes with
+        the best hypothesis in this loss, even if no hypothesis is right.
 
         Raises:
             IncompatibleChannelError: if the channel has no formula for them.
@@ -214,85 +240,105 @@ class Channel(ABC):
         raise IncompatibleChannelError(f"{self!r} has no formula for unbiased losses of labels")
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.
+        """List messages at candidates ``(K, M)`` so that sums over the list are sums over all.
 
-        All messages, if they are few. Where public coins make too many, all messages given some draws of the
-        coins; a TypeError if they cannot be listed.
+        The list has all messages if they are few. If public coins make them too many, it has all
+        messages for some random draws of the coins.
+
+        Raises:
+            TypeError: if the messages cannot be listed.
         """
         if self.num_public_coins and list_space(self.message_space) is None:
-            return self._list_some(candidates, posterior)
-        return complete_list(self._every_message("list_messages()"))
+            return self._list_by_draws(candidates, posterior)
+        return complete_list(self._all_points("list_messages()"))
 
-    def _list_some(self, candidates: FloatArray, posterior: Public) -> MessageList:
-        """All messages for some random draws of the public coins; every draw has the same total weight."""
+    def _list_by_draws(self, candidates: FloatArray, posterior: Public) -> MessageList:
+        """List all messages for random draws of the public coins, each with the same weight."""
         parts: list[Messages] = []
-        totals: list[float] = []
+        log_totals: list[float] = []
+        num_numbers = 0
         for coins in np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins)):
-            part = self.messages_given_coins(coins, candidates, posterior)
-            of_a_label = self.log_density(part, candidates, posterior)[
-                :, 0
-            ]  # the sum is that of any label
-            parts.append(part)
-            totals.append(np.logaddexp.reduce(of_a_label))
-            if len(parts) >= _FEWEST_DRAWS and sum(part.size for part in parts) > _LARGEST_LIST:
+            messages = self.messages_given_coins(coins, candidates, posterior)
+            log_density = self.log_density(messages, candidates, posterior)
+            parts.append(messages)
+            log_totals.append(np.logaddexp.reduce(log_density[:, 0]))  # the same for all labels
+            num_numbers += messages.size
+            if len(parts) >= _FEWEST_DRAWS and num_numbers > _LARGEST_LIST:
                 break
         draws = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        log_weights = -(np.array(totals) + math.log(len(parts)))[draws]
+        log_weights = -(np.array(log_totals) + math.log(len(parts)))[draws]
         return MessageList(np.concatenate(parts), log_weights, draws, complete=False)
 
-    def _every_message(self, method: str) -> Messages:
-        """Every point of a finite message space; ``method`` is what a channel without one has to define."""
-        if (messages := list_space(self.message_space)) is None:
+    def _all_points(self, method: str) -> Messages:
+        """Return all points of a finite message space, ``(N, *message_shape)``.
+
+        The error for any other space asks to define ``method``.
+        """
+        messages = list_space(self.message_space)
+        if messages is None:
             raise TypeError(
-                f"the messages of {type(self).__name__} are real numbers or too many to list: define {method}"
+                f"the messages of {type(self).__name__} are real numbers or too many to list: "
+                f"define {method}"
             )
         return messages
 
     @property
     def num_public_coins(self) -> int:
-        """Number of uniforms of the public coins of :meth:`messages_given_coins`; 0 without public coins."""
+        """Number of uniforms that the public coins take; 0 for a channel without public coins."""
         return 0
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """All messages ``(n, *message_shape)`` that are left when the public coins are drawn.
+        """Return the messages ``(n, *message_shape)`` that are possible when the coins are drawn.
 
         One of them is sent, with a probability in proportion to its density
-        (``ldp_gym.privacy.ExactChannel``). ``coins`` are ``num_public_coins`` uniforms that do not depend on
-        the label. By default all messages, and no coins; a TypeError if they cannot be listed.
+        (``ldp_gym.privacy.ExactChannel``). By default these are all messages.
+
+        Args:
+            coins: ``num_public_coins`` uniforms, which do not depend on the label.
+            candidates: ``(K, M)``.
+            posterior: the public posterior ``(K,)``, if the channel is adaptive.
+
+        Raises:
+            TypeError: if the messages cannot be listed.
         """
-        return self._every_message("messages_given_coins()")
+        return self._all_points("messages_given_coins()")
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Messages ``(S, *message_shape)`` among which the largest density ratio of all is found."""
-        return self._every_message(
+        """Return messages ``(S, *message_shape)``, one of which has the largest density ratio."""
+        return self._all_points(
             "worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
         )
 
     def delta_bounds(
         self, candidates: FloatArray, epsilon: float, posterior: Public = None
     ) -> DeltaBounds:
-        """Bounds on the least delta of an (eps, delta)-private channel at candidates ``(K, M)``.
+        """Bound the least delta of an (eps, delta)-private channel at candidates ``(K, M)``.
 
-        By default the two agree: ``max_{y, y'} sum_z weight(z) max(q(z | y) - e^eps q(z | y'), 0)`` over
-        :meth:`list_messages`; a TypeError where that list is not complete.
+        By default both bounds are the exact
+        ``max_{y, y'} sum_z max(q(z | y) - e^eps q(z | y'), 0)``.
+
+        Raises:
+            TypeError: if :meth:`list_messages` does not list all messages.
         """
         listed = self.list_messages(candidates, posterior)
         if not listed.complete:
             raise TypeError(
-                f"{type(self).__name__} lists its messages for some draws of its public coins only: no exact "
-                f"delta. Define delta_bounds(), or audit its eps"
+                f"{type(self).__name__} lists its messages for some draws of its public coins "
+                f"only: no exact delta. Define delta_bounds(), or audit its eps"
             )
-        log_law = (
-            self.log_density(listed.messages, candidates, posterior) + listed.log_weights[:, None]
-        )
-        law, raised = np.exp(log_law), np.exp(np.minimum(log_law + epsilon, 700.0))
-        # Label by label: how much of its messages' probability exceeds e^eps times another's.
-        excess = [
-            np.maximum(law[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)
-        ]
-        delta = min(float(max(excess)), 1.0)
+        log_density = self.log_density(listed.messages, candidates, posterior)
+        log_law = log_density + listed.log_weights[:, None]
+        law = np.exp(log_law)
+        raised = np.exp(np.minimum(log_law + epsilon, 700.0))  # e^eps times the law
+
+        # Of the messages' probability given a label, the part above e^eps times another label's.
+        delta = 0.0
+        for y in range(self.num_labels):
+            excess = np.maximum(law[:, [y]] - raised, 0.0).sum(axis=0)
+            delta = max(delta, float(excess.max()))
+        delta = min(delta, 1.0)
         return DeltaBounds(delta, delta)
 
     def privatize(
@@ -302,7 +348,7 @@ class Channel(ABC):
         rng: np.random.Generator,
         posterior: Public = None,
     ) -> Messages:
-        """The messages of labels ``(...)``, with coins from ``rng``; the arguments are checked."""
+        """Draw the messages of labels ``(...)`` with coins from ``rng``; checks the arguments."""
         rng = validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         labels = game_arrays.labels(labels, self.num_labels)
         candidates = game_arrays.candidates(candidates, self.num_hypotheses, self.num_labels)
@@ -312,58 +358,68 @@ class Channel(ABC):
         return self.encode(labels, candidates, uniforms, posterior)
 
     def check_messages(self, messages: Any) -> Messages:
-        """Messages ``(..., *message_shape)`` from a user as an array, checked to be :meth:`possible`."""
-        array = (
-            messages if type(messages) is np.ndarray else validation.numbers("message", messages)
-        )
-        shape, (low, high, whole) = self.message_shape, self._message_range
+        """Convert messages ``(..., *message_shape)``, and check that the channel may send them."""
+        if type(messages) is np.ndarray:
+            array = messages
+        else:
+            array = validation.numbers("message", messages)
+        shape = self.message_shape
         if array.shape[array.ndim - len(shape) :] != shape:
             raise ValueError(f"a message of {self!r} has shape {shape}, got {array.shape}")
         if array.dtype.kind not in "iuf":
             raise ValueError(f"a message of {self!r} must be numbers, got {array.dtype}")
-        wrong = ~((array >= low) & (array <= high)) | np.isinf(array)  # NaN too
+
+        points = self._message_range
+        inside = (array >= points.low) & (array <= points.high)  # False for NaN
+        wrong = ~inside | np.isinf(array)
         if wrong.any():
-            found = array[wrong].flat[0]
+            value = array[wrong].flat[0]
             raise ValueError(
-                f"a message of {self!r} must be a point of {self.message_space}, got {found}"
+                f"a message of {self!r} must be a point of {self.message_space}, got {value}"
             )
-        if whole and array.dtype.kind == "f":
+        if points.are_whole and array.dtype.kind == "f":
             if (array != np.rint(array)).any():
                 raise ValueError(f"a message of {self!r} must be whole numbers, got {messages!r}")
             array = array.astype(np.int64)
-        if not (possible := np.asarray(self.possible(array))).all():
+
+        possible = np.asarray(self.possible(array))
+        if not possible.all():
             raise ValueError(
-                f"{self!r} never sends {array[~possible][0]!r}: hand over its messages as they were sent"
+                f"{self!r} never sends {array[~possible][0]!r}: hand over its messages as they "
+                f"were sent"
             )
         return array
 
     def possible(self, messages: Messages) -> BoolArray:
-        """Mask ``(...)`` of the points of the space that are sent at some candidates: by default all."""
+        """Return a mask ``(...)`` of the messages that can be sent: by default the whole space."""
         return np.ones(messages.shape[: messages.ndim - len(self.message_shape)], dtype=np.bool_)
 
     @cached_property
-    def _message_range(self) -> tuple[Any, Any, bool]:
+    def _message_range(self) -> MessageRange:
         return message_range(self.message_space)
 
     def __repr__(self) -> str:
-        privacy = f"epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else "")
+        privacy = f"epsilon={self.epsilon:g}"
+        if self.delta:
+            privacy += f", delta={self.delta:g}"
         shape = f"K={self.num_hypotheses}, M={self.num_labels}, T={self.horizon}"
         return f"{type(self).__name__}({shape}, {privacy})"
 
 
 class AdaptiveChannel(Channel):
-    """A channel whose message depends on the public posterior.
+    """Base of the channels whose messages depend on the public posterior.
 
-    Where the truth is outside the class, or switches, the posterior soon trusts only one hypothesis, and the
-    channel asks about little else. With a ``posterior_share`` it goes on asking about all of them.
+    If the truth is outside the class, or switches, the posterior soon trusts only one hypothesis,
+    and the channel asks about little else. With a ``posterior_share`` it goes on asking about all
+    of them.
 
     The other arguments are those of every :class:`Channel`.
 
     Args:
-        posterior_rate: the rate, in (0, 1], at which the public posterior learns from a message; 1 is Bayes'
-            rule.
-        posterior_share: the share of its weight, in [0, 1), that the public posterior spreads over all
-            hypotheses after every message.
+        posterior_rate: the rate, in (0, 1], at which the public posterior learns from a message; 1
+            is Bayes' rule.
+        posterior_share: the share of its weight, in [0, 1), that the public posterior spreads over
+            all hypotheses after every message.
     """
 
     adaptive: ClassVar[bool] = True
@@ -376,17 +432,17 @@ class AdaptiveChannel(Channel):
         self.posterior_share = validation.probability_below_one("posterior_share", posterior_share)
 
     def _public(self, posterior: Public) -> FloatArray:
-        """The public posterior, or an error that says where to get it."""
+        """Return the public posterior, or raise an error that says where to get it."""
         if posterior is None:
             raise IncompatibleChannelError(
-                f"{self!r} is adaptive: what a message says depends on the public posterior. Pass it: "
-                f"a subclass of ldp_agents.ExponentialWeights has it as self.posterior, and "
+                f"{self!r} is adaptive: what a message says depends on the public posterior. Pass "
+                f"it: a subclass of ldp_agents.ExponentialWeights has it as self.posterior, and "
                 f"game.public_posterior() keeps one"
             )
         return posterior
 
     def _public_weights(self, posterior: Public) -> FloatArray:
-        """The public posterior, with at least :data:`LEAST_PUBLIC_WEIGHT` for every hypothesis."""
+        """Return the public posterior, raised to :data:`LEAST_PUBLIC_WEIGHT` where it is less."""
         return np.maximum(self._public(posterior), LEAST_PUBLIC_WEIGHT)
 
 

@@ -1,14 +1,15 @@
 """Channels of one private bit: does a public combination of the hypotheses favour the label?
 
-A contrast has coefficients c of the hypotheses that sum to 0. The bit ``sum_k c_k f_k(x)[y] > 0`` goes
-through randomized response; where the sum is 0, a private coin answers.
+A *contrast* has coefficients ``c_k`` of the hypotheses that sum to 0. The bit
+``sum_k c_k f_k(x)[y] > 0`` goes through randomized response; where the sum is 0, a private coin
+answers.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -27,60 +28,88 @@ from ldp_gym.core.arrays import (
 )
 
 TIE = 1e-12
-"""Relative size below which a difference counts as 0: rounding must not decide a side, a vote or a set."""
+"""Relative size below which a difference counts as 0, so that rounding does not decide."""
 
 _UNBALANCED = 1e-6
 """Largest sum of a contrast's coefficients, which is 0 up to rounding."""
 
-Questions = tuple[FloatArray, FloatArray]
-"""Questions ``(n, K)`` and their probabilities ``(n,)``."""
+
+class Questions(NamedTuple):
+    """All questions that a channel of one bit may ask.
+
+    Attributes:
+        questions: ``(n, K)``.
+        chances: their probabilities, ``(n,)``.
+    """
+
+    questions: FloatArray
+    chances: FloatArray
+
+
+class Terms(NamedTuple):
+    """What a contrast's coefficients are multiplied with, label by label.
+
+    Attributes:
+        values: the factors, ``(..., K, M)``: the candidates, or numbers with the same sums.
+        sizes: sizes of the numbers from which a factor was computed, ``(..., K, M)``; rounding
+            errors are in proportion to them.
+    """
+
+    values: FloatArray
+    sizes: FloatArray
 
 
 class BitChannel(EvenChannel):
-    """One private bit about a public contrast of the hypotheses.
+    """Base of the channels with one private bit about a public contrast of the hypotheses.
 
-    Public coins draw a question ``(..., K)`` in [-1, 1], which determines the contrast. The message is the
-    question, signed so that hypotheses that like the answer have negative entries.
+    Public coins draw a question ``(..., K)`` in [-1, 1], which determines the contrast. The message
+    is the question, with its sign changed if the answer is yes: hypotheses that favour the answer
+    have negative entries.
 
-    The base measure of :meth:`log_density` is the law of the question, times counting the two answers.
+    The base measure of :meth:`log_density` is the law of the question, times counting the two
+    answers.
     """
 
     free_of_num_labels: ClassVar[bool] = True
 
     @abstractmethod
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """The questions ``(..., K)`` that public coins ``(..., num_public_coins)`` draw."""
+        """Return the questions ``(..., K)`` that coins ``(..., num_public_coins)`` draw."""
 
     def _contrast(self, questions: FloatArray, posterior: Public) -> FloatArray:
-        """Contrasts ``(..., K)`` of questions: by default the question itself."""
+        """Return the contrasts ``(..., K)`` of questions: by default the questions themselves."""
         return questions
 
-    def _terms(self, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Factors of the coefficients, and their sizes, ``(..., K, M)``: by default the candidates."""
-        return candidates, candidates
+    def _terms(self, candidates: FloatArray) -> Terms:
+        """Return the factors of the contrasts' coefficients: by default the candidates."""
+        return Terms(candidates, candidates)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
-        """All questions; None where there are too many."""
+        """Return all questions; None if there are too many."""
         return None
 
     @property
     def message_space(self) -> gym.spaces.Box:
-        """Space of messages: a number in [-1, 1] per hypothesis, negative if it likes the answer."""
+        """Space of messages: numbers in [-1, 1], negative for hypotheses that favour the answer."""
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def possible(self, messages: Messages) -> BoolArray:
-        """Mask ``(...)`` of valid messages: by default contrasts of largest absolute coefficient 1 or 0."""
-        largest = np.abs(messages).max(axis=-1)
-        return np.isin(largest, [0.0, 1.0]) & (np.abs(messages.sum(axis=-1)) <= _UNBALANCED)
+        """Return a mask ``(...)`` of valid messages.
+
+        By default these are contrasts whose largest absolute coefficient is 1, or 0.
+        """
+        is_scaled = np.isin(np.abs(messages).max(axis=-1), [0.0, 1.0])
+        is_balanced = np.abs(messages.sum(axis=-1)) <= _UNBALANCED
+        return is_scaled & is_balanced
 
     @property
     def num_uniforms(self) -> int:
-        """Number of uniforms: the public coins, and one for the answer."""
+        """Number of uniforms: the public coins, and a private one for the answer."""
         return self.num_public_coins + 1
 
     @property
     def _log_fit(self) -> float:
-        """The log probability of the true answer."""
+        """Log probability of the true answer."""
         return -math.log1p(math.exp(-self.epsilon))
 
     def encode(
@@ -90,33 +119,50 @@ class BitChannel(EvenChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        questions = self._question(uniforms[..., :-1], candidates, posterior)
-        return self._answer(questions, labels, candidates, uniforms[..., -1], posterior)
+        public_coins = uniforms[..., :-1]
+        private_coin = uniforms[..., -1]
+        questions = self._question(public_coins, candidates, posterior)
+        return self._answer(questions, labels, candidates, private_coin, posterior)
 
     def _answer(
         self,
         questions: FloatArray,
         labels: IntArray,
         candidates: FloatArray,
-        coin: FloatArray,
+        private_coin: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """The messages ``(..., K)`` of labels ``(...)`` about questions ``(..., K)``, with private coins."""
-        contrast = self._contrast(questions, posterior)
-        liked = self._terms(masses(candidates, np.asarray(labels))[..., None])
-        factors = zip((contrast, np.abs(contrast)), liked, strict=True)
-        side = _sides(*(np.einsum("...k,...k->...", c, terms[..., 0]) for c, terms in factors))
-        yes = np.where(side == 0.5, coin < 0.5, (side > 0.5) == (coin < math.exp(self._log_fit)))
+        """Return the messages ``(..., K)`` of labels ``(...)`` about questions ``(..., K)``."""
+        contrasts = self._contrast(questions, posterior)
+
+        # 1 if the contrast favours the user's label, 0 if not, 1/2 if its value is 0.
+        side = self._side_of(labels, contrasts, candidates)
+
+        truthful = private_coin < math.exp(self._log_fit)
+        yes = np.where(side == 0.5, private_coin < 0.5, (side > 0.5) == truthful)
         return np.where(yes[..., None], -questions, questions)
+
+    def _side_of(
+        self, labels: IntArray, contrasts: FloatArray, candidates: FloatArray
+    ) -> FloatArray:
+        """Return the sides ``(...)`` of labels ``(...)`` under contrasts ``(..., K)``.
+
+        They are the labels' entries of :func:`label_sides`, computed without the other labels.
+        """
+        label_masses = masses(candidates, np.asarray(labels))
+        terms = self._terms(label_masses[..., None])
+        sums = np.einsum("...k,...k->...", contrasts, terms.values[..., 0])
+        sizes = np.einsum("...k,...k->...", np.abs(contrasts), terms.sizes[..., 0])
+        return _sides(sums, sizes)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Agreement of labels: 1 if the answer favours it, 0 if not, 1/2 where a private coin answers."""
-        # Hypotheses that like the answer are negative in a message, and positive in a contrast.
-        return label_sides(
-            self._contrast(-np.asarray(messages), posterior), *self._terms(candidates)
-        )
+        """Return 1 for labels that the answer favours, 0 for others, 1/2 for labels on no side."""
+        # Hypotheses that favour the answer are negative in a message, and positive in a contrast.
+        contrasts = self._contrast(-np.asarray(messages), posterior)
+        terms = self._terms(candidates)
+        return label_sides(contrasts, terms.values, terms.sizes)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -126,64 +172,82 @@ class BitChannel(EvenChannel):
         return quadratic_losses(chances, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """All questions with both answers; some random ones where there are too many."""
+        """List all questions with both answers; random ones if there are too many."""
         listed = self._all_questions(candidates, posterior)
         if listed is None:
             return list_by_coins(self._random_messages(NUM_DRAWS, candidates, posterior), None)
-        return list_by_coins(both_answers(listed[0]), listed[1])
+        return list_by_coins(both_answers(listed.questions), listed.chances)
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Both answers to the question."""
+        """Return both answers to the question that the coins draw, ``(2, K)``."""
         return both_answers(self._question(coins, candidates, posterior))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """A few hundred random questions with both answers: where no label ties, a ratio is eps or 0."""
+        """Return both answers to 200 random questions.
+
+        The log ratio of two densities is eps or 0 unless a private coin answers, so a question with
+        a label on either side is enough.
+        """
         messages = self._random_messages(200, candidates, posterior)
         return np.unique(messages.reshape(-1, self.num_hypotheses), axis=0)
 
     def _random_messages(self, count: int, candidates: FloatArray, posterior: Public) -> Messages:
-        """Both answers to random questions, the same ones each time, ``(count, 2, K)``."""
+        """Return both answers to random questions, the same in each call, ``(count, 2, K)``."""
         coins = np.random.default_rng(0).random((count, self.num_public_coins))
         return self.messages_given_coins(coins, candidates, posterior)
 
 
 def both_answers(questions: FloatArray) -> Messages:
-    """Messages ``(..., 2, K)`` of questions ``(..., K)``."""
+    """Return the messages "no" and "yes" to questions ``(..., K)``, as ``(..., 2, K)``."""
     return np.stack([questions, -questions], axis=-2)
 
 
 def label_sides(
     contrast: FloatArray, table: FloatArray, sizes: FloatArray | None = None
 ) -> FloatArray:
-    """Sides of the labels, ``(..., M)``: 1 where ``sum_k c_k f_k[y]`` is positive, 0 negative, 1/2 zero.
+    """Return the side of each label, ``(..., M)``.
+
+    It is 1 if ``sum_k c_k f_k[y]`` is positive, 0 if it is negative, and 1/2 if it is 0 up to
+    rounding.
 
     Args:
-        contrast: c, ``(..., K)``.
-        table: the candidates f, ``(..., K, M)``, or their :func:`differences`, which give the same sums, as c
-            sums to 0, and keep the digits of hypotheses that nearly agree.
+        contrast: coefficients c that sum to 0, ``(..., K)``.
+        table: the candidates f, ``(..., K, M)``; or their :func:`differences`, which give the same
+            sums and keep the digits of hypotheses that nearly agree.
         sizes: absolute values of the table; the table itself when not given.
+
+    Example:
+        >>> table = np.array([[0.6, 0.2, 0.2], [0.1, 0.7, 0.2]])
+        >>> label_sides(np.array([1.0, -1.0]), table).tolist()
+        [1.0, 0.0, 0.5]
     """
-    return _sides(
-        mixture(contrast, table), mixture(np.abs(contrast), table if sizes is None else sizes)
-    )
+    if sizes is None:
+        sizes = table
+    return _sides(mixture(contrast, table), mixture(np.abs(contrast), sizes))
 
 
 @per_table
-def differences(candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``f_k - f_1``, ``(..., K, M)``, 0 where both are equal up to rounding; and its absolute value."""
+def differences(candidates: FloatArray) -> Terms:
+    """Return ``f_k - f_1``, 0 where both agree up to rounding, with absolute values as sizes."""
     first = candidates[..., :1, :]
-    apart: FloatArray = candidates - first
-    sizes = np.abs(apart)
+    values: FloatArray = candidates - first
+    sizes = np.abs(values)
     equal = sizes <= TIE * (candidates + first)
-    apart[equal] = sizes[equal] = 0.0
-    return apart, sizes
+    values[equal] = 0.0
+    sizes[equal] = 0.0
+    return Terms(values, sizes)
 
 
 def _sides(sums: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Sides of sums: 1 if positive, 0 if negative, 1/2 if zero up to rounding of terms of these sizes."""
-    edge = TIE * sizes
-    side: FloatArray = np.add(sums > edge, sums >= -edge, dtype=np.float64)
+    """Return 1 for positive sums, 0 for negative ones, 1/2 for those that are 0 up to rounding.
+
+    Args:
+        sums: sums of terms, of any shape.
+        sizes: sums of the terms' absolute values, in the same shape.
+    """
+    rounding = TIE * sizes
+    side: FloatArray = np.add(sums > rounding, sums >= -rounding, dtype=np.float64)
     side *= 0.5
     return side

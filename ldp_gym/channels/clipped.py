@@ -104,7 +104,8 @@ class ClippedChannel(Channel):
     ) -> FloatArray:
         """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates.
 
-        A label keeps its own kernel with probability 1 - 1/T (0 if it has no cell), else takes the average.
+        A label keeps its own kernel with probability 1 - 1/T (0 if it has no cell), else takes the
+        average.
         """
         cells = self.clipping.cells(candidates)
         kernel, log_scale = self._kernel(messages, candidates, cells)
@@ -122,8 +123,8 @@ class ClippedChannel(Channel):
     ) -> FloatArray:
         """See :meth:`Channel.unbiased_losses`: the loss estimates, without the part that h_t adds.
 
-        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and with probability 1/T h_t replaces
-        the label's loss by the average over all cells, which is public.
+        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and with probability 1/T
+        h_t replaces the label's loss by the average over all cells, which is public.
         """
         estimates, mixing = (
             self.loss_estimates(messages, candidates, posterior),

@@ -1,14 +1,15 @@
 """Clipping, Section 4: bounds log-likelihoods and keeps their order.
 
-The paper cuts label y into ``ceil(M max_j f_j[y])`` cells and lets ``h_t`` move a label to a uniform cell of
-all ``N'`` with probability 1/T, so that the density ``pbar_j = h_t o f_j`` of a cell lies within
-``[1/(TKM), 1/M]``. Two departures:
+The paper cuts label y into ``ceil(M max_j f_j[y])`` cells and lets ``h_t`` move a label to a
+uniform cell of all ``N'`` with probability 1/T, so that the density ``pbar_j = h_t o f_j`` of a
+cell lies within ``[1/(TKM), 1/M]``. Two departures:
 
-- *No ceilings.* With them ``N'`` can exceed KM; the range then exceeds ``log(KT)`` and the channels built on
-  it break their promise. Here y has a cell of *length* ``l_y = M max_j f_j[y]`` on the line, and every
-  constant and proof holds as written. ``rule="paper"`` keeps the ceilings, to show the failure.
-- *No cells.* The density is constant on a label's cell, so only labels are kept, in O(KM): ``h_t(y)`` is y
-  with probability 1 - 1/T and else a label drawn with probability ``l_y / N'``.
+- *No ceilings.* With them ``N'`` can exceed KM; the range then exceeds ``log(KT)`` and the channels
+  built on it break their promise. Here y has a cell of *length* ``l_y = M max_j f_j[y]`` on the
+  line, and every constant and proof holds as written. ``rule="paper"`` keeps the ceilings, to show
+  the failure.
+- *No cells.* The density is constant on a label's cell, so only labels are kept, in O(KM):
+  ``h_t(y)`` is y with probability 1 - 1/T and else a label drawn with probability ``l_y / N'``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Comparisons: one private bit says which of two sides of hypotheses likes the label better.
 
-Public coins draw two sides A and B. The bit ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]`` goes
-through randomized response; where both means are equal a private coin decides. The message is -1 on the side
-that won, +1 on the other and 0 elsewhere. The signs are not losses: the truth need not win more often than
-others. A hypothesis is scored by how well it predicts the answer.
+Public coins draw two sides A and B. The bit ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]``
+goes through randomized response; where both means are equal a private coin decides. The message is
+-1 on the side that won, +1 on the other and 0 elsewhere. The signs are not losses: the truth need
+not win more often than others. A hypothesis is scored by how well it predicts the answer.
 """
 
 from __future__ import annotations
@@ -17,34 +17,38 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, unifo
 from ldp_gym.core.sampling import integers
 
 _HALF = 0.5 - 1e-9
-"""Half of the posterior, less a tolerance for the rounding of its sums."""
+"""Share of the posterior on the first side, with a tolerance for the rounding of sums."""
 
 
 class Split(BitChannel):
     """A random half of the hypotheses against the rest: which side likes the label better?
 
-    Public coins draw a half A of the hypotheses; B is the rest. The bit "A gives my label a larger mean
-    probability than B" is flipped with probability ``1 / (e^eps + 1)``; the message is -1 on the side that
-    won and +1 on the other.
+    Public coins draw a half A of the hypotheses; B is the rest. The bit "A gives my label a larger
+    mean probability than B" is flipped with probability ``1 / (e^eps + 1)``; the message is -1 on
+    the side that won and +1 on the other.
 
     Example:
-        K = 3, eps = 1 (flip probability 0.269), A = {1}, B = {2, 3}. The means are (0.6, 0.3, 0.1) and
-        (0.2, 0.25, 0.55), so labels 0 and 1 speak for A. The probability of "A won" under each hypothesis:
+        K = 3, eps = 1 (flip probability 0.269), A = {1}, B = {2, 3}. The means are (0.6, 0.3, 0.1)
+        and (0.2, 0.25, 0.55), so labels 0 and 1 speak for A. The probability of "A won" under each
+        hypothesis:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> np.exp(Split(3, 3, 100).log_likelihood(np.array([-1.0, 1.0, 1.0]), table)).round(3).tolist()
+        >>> message = np.array([-1.0, 1.0, 1.0])
+        >>> np.exp(Split(3, 3, 100).log_likelihood(message, table)).round(3).tolist()
         [0.685, 0.592, 0.361]
 
     Privacy: the sides do not depend on the label. Given the sides, a message has probability
-    ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)``, so the ratio for two labels is at most ``e^eps``.
+    ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)``, so the ratio for two labels is at most
+    ``e^eps``.
 
-    When to use it: eps up to about 1, and any M. Above eps = 1 one bit is too little; ``wheel`` says more.
+    When to use it: eps up to about 1, and any M. Above eps = 1 one bit is too little; ``wheel``
+    says more.
 
-    When not: it can be blind. Where a third hypothesis dominates two labels, both always count for the same
-    side, and two hypotheses that differ only in these labels are never told apart. On the table
-    ``[[.2, 0, .8], [0, .2, .8], [.5, .5, 0]]`` with five rows ``[.04 - .005i, .04 - .005i, .92 + .01i]``
-    (i = 0..4), truth 0, eps = 1, Bayes pays 150 / 566 nats in 1,000 / 4,000 rounds, and so on.
-    ``half-space`` is never blind.
+    When not: it can be blind. Where a third hypothesis dominates two labels, both always count for
+    the same side, and two hypotheses that differ only in these labels are never told apart. On the
+    table ``[[.2, 0, .8], [0, .2, .8], [.5, .5, 0]]`` with five rows
+    ``[.04 - .005i, .04 - .005i, .92 + .01i]`` (i = 0..4), truth 0, eps = 1, Bayes pays 150 / 566
+    nats in 1,000 / 4,000 rounds, and so on. ``half-space`` is never blind.
     """
 
     @property
@@ -52,16 +56,20 @@ class Split(BitChannel):
         return self.num_hypotheses
 
     def possible(self, messages: Messages) -> BoolArray:
-        halves = (self._half, self.num_hypotheses - self._half)
-        return two_sided(messages) & np.isin((messages > 0.0).sum(axis=-1), halves)
+        size_of_a_side = (messages > 0.0).sum(axis=-1)
+        is_half = np.isin(size_of_a_side, [self._half, self.num_hypotheses - self._half])
+        return two_sided(messages) & is_half
 
     @property
     def _half(self) -> int:
+        """Number of hypotheses in a half: K/2, rounded down."""
         return self.num_hypotheses // 2
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        last = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
-        sides = np.copysign(1.0, last - coins)
+        # The half with the smallest coins stands on one side.
+        largest_of_half = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
+        sides = np.copysign(1.0, largest_of_half - coins)
+        # The first hypothesis is on the positive side, so that a message has one reading.
         return sides * sides[..., :1]
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
@@ -69,38 +77,43 @@ class Split(BitChannel):
         if halves is None:
             return None
         sides = 2.0 * halves - 1.0
-        sides, counts = np.unique(sides * sides[:, :1], axis=0, return_counts=True)
-        return sides, counts / len(halves)
+        questions, counts = np.unique(sides * sides[:, :1], axis=0, return_counts=True)
+        return Questions(questions, counts / len(halves))
 
     def _contrast(self, questions: FloatArray, posterior: Public) -> FloatArray:
+        """Return the difference of the sides' means: each side's coefficients sum to 1 or -1."""
         if self.num_hypotheses == 2 * self._half:
             return questions / self._half
-        members = (
-            self.num_hypotheses + np.einsum("...k->...", questions)[..., None]
-        ) / 2.0  # of side A
-        return questions / np.where(questions > 0.0, members, self.num_hypotheses - members)
+        surplus = np.einsum("...k->...", questions)[..., None]
+        size_of_a = (self.num_hypotheses + surplus) / 2.0
+        size_of_b = self.num_hypotheses - size_of_a
+        return questions / np.where(questions > 0.0, size_of_a, size_of_b)
 
 
 class AdaptiveSplit(AdaptiveChannel, BitChannel):
     """Two sides of about equal posterior: which side likes the label better?
 
-    The hypotheses are put in a public random order and cut where half of the public posterior is reached. The
-    user compares the posterior-weighted mean probabilities of the label and answers with one bit, flipped
-    with probability ``1 / (e^eps + 1)``. A hypothesis that has half of it stands against all others.
+    The hypotheses are put in a public random order and cut where half of the public posterior is
+    reached. The user compares the posterior-weighted mean probabilities of the label and answers
+    with one bit, flipped with probability ``1 / (e^eps + 1)``. A hypothesis that has half of it
+    stands against all others.
 
     Example:
-        K = 3, eps = 1, posterior (0.5, 0.3, 0.2): hypothesis 1 has half and stands against {2, 3}, whose
-        weighted mean is (0.22, 0.28, 0.5). The probability of "1 won" under each hypothesis:
+        K = 3, eps = 1, posterior (0.5, 0.3, 0.2): hypothesis 1 has half and stands against {2, 3},
+        whose weighted mean is (0.22, 0.28, 0.5). The probability of "1 won" under each hypothesis:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> message, posterior = np.array([-1.0, 1.0, 1.0]), np.array([0.5, 0.3, 0.2])
-        >>> np.exp(AdaptiveSplit(3, 3, 100).log_likelihood(message, table, posterior)).round(3).tolist()
+        >>> message = np.array([-1.0, 1.0, 1.0])
+        >>> posterior = np.array([0.5, 0.3, 0.2])
+        >>> channel = AdaptiveSplit(3, 3, 100)
+        >>> np.exp(channel.log_likelihood(message, table, posterior)).round(3).tolist()
         [0.685, 0.592, 0.361]
 
-    Privacy: posterior and sides are public, and the bit is randomized response, as in :class:`Split`.
+    Privacy: posterior and sides are public, and the bit is randomized response, as in
+        :class:`Split`.
 
-    When to use it: rounds may depend on earlier messages, and eps is small (0.5) or K is large (above 100).
-    When not: at eps above 1, where ``adaptive-groups`` says more than a bit.
+    When to use it: rounds may depend on earlier messages, and eps is small (0.5) or K is large
+    (above 100). When not: at eps above 1, where ``adaptive-groups`` says more than a bit.
     """
 
     def possible(self, messages: Messages) -> BoolArray:
@@ -112,93 +125,106 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         posterior = self._public(posterior)
-        # A hypothesis that has half goes first and has its side for itself.
+        # A hypothesis that has half of the posterior goes first, and is alone on its side.
         order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)
-        rows = np.arange(0, order.size, order.shape[-1])
-        places = order + rows.reshape(*order.shape[:-1], 1)  # indices into the flat array
+        row_starts = np.arange(0, order.size, order.shape[-1])
+        places = order + row_starts.reshape(*order.shape[:-1], 1)  # indices into the flat array
         if posterior.shape != coins.shape:
             posterior = np.broadcast_to(posterior, coins.shape)
         weights = posterior.reshape(-1)[places]
-        centres = np.add.accumulate(weights, axis=-1)
+
+        # In this order every hypothesis takes a stretch of [0, 1] as long as its weight. It is on
+        # the first side if the middle of its stretch lies below 1/2.
+        middles = np.add.accumulate(weights, axis=-1)
         weights *= 0.5
-        centres -= weights
-        first = centres < _HALF
-        first[..., 0], first[..., -1] = True, False  # neither side is empty
+        middles -= weights
+        on_first_side = middles < _HALF
+        on_first_side[..., 0] = True  # neither side is empty
+        on_first_side[..., -1] = False
+
         sides = np.empty(coins.shape, dtype=np.bool_)
-        sides.reshape(-1)[places] = first
+        sides.reshape(-1)[places] = on_first_side
+        # The first hypothesis is on the positive side, so that a message has one reading.
         return np.where(sides == sides[..., :1], 1.0, -1.0)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
         if self.num_hypotheses > MOST_ORDERED:
             return None
-        orders = all_orders(self.num_hypotheses).astype(
-            np.float64
-        )  # coins that come in every order
-        sides, counts = np.unique(
-            self._question(orders, candidates, posterior), axis=0, return_counts=True
-        )
-        return sides, counts / len(orders)
+        coins = all_orders(self.num_hypotheses).astype(np.float64)  # they come in every order
+        asked = self._question(coins, candidates, posterior)
+        questions, counts = np.unique(asked, axis=0, return_counts=True)
+        return Questions(questions, counts / len(coins))
 
     def _contrast(self, questions: FloatArray, posterior: Public) -> FloatArray:
-        weights, first = self._public_weights(posterior), questions > 0.0
-        of_first = np.where(first, weights, 0.0)
-        total_first = np.add.reduce(of_first, axis=-1, keepdims=True)
-        total_second = np.add.reduce(weights - of_first, axis=-1, keepdims=True)
-        return questions * weights / np.where(first, total_first, total_second)
+        """Return the difference of the sides' posterior-weighted means."""
+        weights = self._public_weights(posterior)
+        on_first_side = questions > 0.0
+        first_weights = np.where(on_first_side, weights, 0.0)
+        total_of_first = np.add.reduce(first_weights, axis=-1, keepdims=True)
+        total_of_second = np.add.reduce(weights - first_weights, axis=-1, keepdims=True)
+        return questions * weights / np.where(on_first_side, total_of_first, total_of_second)
 
 
 class Scheffe(BitChannel):
     """A random pair of hypotheses: which of the two likes the label better?
 
-    Public coins draw a pair. The user says which of the two gives the label the larger probability, a bit
-    that is flipped with probability ``1 / (e^eps + 1)`` (Gopi et al. 2020). The message is -1 for the winner,
-    +1 for the loser and 0 for the others.
+    Public coins draw a pair. The user says which of the two gives the label the larger probability,
+    a bit that is flipped with probability ``1 / (e^eps + 1)`` (Gopi et al. 2020). The message is -1
+    for the winner, +1 for the loser and 0 for the others.
 
     Example:
         K = 3, eps = 1, the pair {1, 3}: labels 0 and 1 speak for 1. The probability that 1 wins:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> np.exp(Scheffe(3, 3, 100).log_likelihood(np.array([-1.0, 0.0, 1.0]), table)).round(3).tolist()
+        >>> message = np.array([-1.0, 0.0, 1.0])
+        >>> np.exp(Scheffe(3, 3, 100).log_likelihood(message, table)).round(3).tolist()
         [0.685, 0.592, 0.361]
 
-    Privacy: the pair does not depend on the label, and the bit is randomized response, ratio at most
-    ``e^eps``.
+    Privacy: the pair does not depend on the label, and the bit is randomized response, ratio at
+    most ``e^eps``.
 
-    When to use it: hypothesis selection as in the literature. It is never blind: every pair is compared with
-    probability ``2 / (K (K - 1))``. When not: for large K, where ``split`` asks about all in every round.
+    When to use it: hypothesis selection as in the literature. It is never blind: every pair is
+    compared with probability ``2 / (K (K - 1))``. When not: for large K, where ``split`` asks about
+    all in every round.
     """
 
     num_public_coins = 2
 
     def possible(self, messages: Messages) -> BoolArray:
-        others = self.num_hypotheses - 2
-        return (np.sort(messages, axis=-1) == np.repeat([-1.0, 0.0, 1.0], [1, others, 1])).all(
-            axis=-1
-        )
+        one_winner_one_loser = np.repeat([-1.0, 0.0, 1.0], [1, self.num_hypotheses - 2, 1])
+        return (np.sort(messages, axis=-1) == one_winner_one_loser).all(axis=-1)
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         one = integers(self.num_hypotheses, coins[..., 0])
         other = integers(self.num_hypotheses - 1, coins[..., 1])
-        return pair_sides(one, other + (other >= one), self.num_hypotheses)
+        other += other >= one  # of the K - 1 that are left
+        return pair_sides(one, other, self.num_hypotheses)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
-        pairs = pair_sides(*np.triu_indices(self.num_hypotheses, 1), self.num_hypotheses)
-        return pairs, uniform_distribution(len(pairs))
+        lower, higher = np.triu_indices(self.num_hypotheses, 1)
+        questions = pair_sides(lower, higher, self.num_hypotheses)
+        return Questions(questions, uniform_distribution(len(questions)))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Messages for every pair of hypotheses, with both answers."""
+        """Return both answers for every pair of hypotheses."""
         return self.list_messages(candidates).messages
 
 
 def two_sided(messages: Messages) -> BoolArray:
-    """Mask ``(...)`` of messages that are -1 or +1 everywhere, and not the same everywhere."""
-    return (np.abs(messages) == 1.0).all(axis=-1) & (
-        np.abs(messages.sum(axis=-1)) < messages.shape[-1]
-    )
+    """Return a mask ``(...)`` of messages with entries -1 and +1, of which both occur."""
+    only_signs = (np.abs(messages) == 1.0).all(axis=-1)
+    both_occur = np.abs(messages.sum(axis=-1)) < messages.shape[-1]
+    return only_signs & both_occur
 
 
 def pair_sides(one: IntArray, other: IntArray, num_hypotheses: int) -> FloatArray:
-    """Question about a pair of hypotheses: +1 on the lower, -1 on the higher, 0 elsewhere, ``(..., K)``."""
+    """Return questions ``(..., K)`` about pairs: +1 on the lower, -1 on the higher, 0 elsewhere.
+
+    Example:
+        >>> pair_sides(np.array(2), np.array(0), num_hypotheses=4).tolist()
+        [1.0, 0.0, -1.0, 0.0]
+    """
     hypotheses = np.arange(num_hypotheses)
-    lower, higher = np.minimum(one, other)[..., None], np.maximum(one, other)[..., None]
+    lower = np.minimum(one, other)[..., None]
+    higher = np.maximum(one, other)[..., None]
     return (hypotheses == lower).astype(np.float64) - (hypotheses == higher)

@@ -16,13 +16,14 @@ from ldp_gym.core.sampling import integers
 class HadamardResponse(EvenChannel, LabelChannel):
     """A column of a Hadamard matrix in which the label probably has +1 (Acharya, Sun and Zhang 2019).
 
-    With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times likelier
-    if the Sylvester-Hadamard matrix has +1 in row y + 1 and column z than if it has -1 (row 0 is all ones).
-    Half of the columns say yes to a label.
+    With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times
+    likelier if the Sylvester-Hadamard matrix has +1 in row y + 1 and column z than if it has -1
+    (row 0 is all ones). Half of the columns say yes to a label.
 
     Example:
-        K = 3, M = 3, eps = 1: N = 4, a column that says yes has probability ``e / (2 (e + 1)) = 0.366``, any
-        other 0.134. Column 1 says no to labels 0 and 2, whose rows 1 and 3 have bit 0:
+        K = 3, M = 3, eps = 1: N = 4, a column that says yes has probability
+        ``e / (2 (e + 1)) = 0.366``, any other 0.134. Column 1 says no to labels 0 and 2, whose rows
+        1 and 3 have bit 0:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> HadamardResponse(3, 3, 100).agreement(np.array(1), table).tolist()
@@ -30,8 +31,8 @@ class HadamardResponse(EvenChannel, LabelChannel):
 
     Privacy: a column has one of two probabilities, ``e^eps`` apart.
 
-    When to use it: in place of ``subset-selection``, for short messages, at eps up to about 1. When not: at
-    larger eps half of the columns are too many, and at any eps its signal fades with M.
+    When to use it: in place of ``subset-selection``, for short messages, at eps up to about 1. When
+    not: at larger eps half of the columns are too many, and at any eps its signal fades with M.
 
     The base measure of :meth:`log_density` counts columns.
     """

@@ -1,15 +1,16 @@
 """A random half-space of the labels, and one private bit that says on which side the label lies.
 
-Label y is the point ``u_y = (f_2(x)[y] - f_1(x)[y], ..., f_K(x)[y] - f_1(x)[y])``. A plane through the origin
-is a *contrast* of the hypotheses: coefficients c that sum to 0. They are ``L^-T g``, g standard normal, where
-``L L^T = A = sum_y u_y u_y^T / tau_y``, and tau are the Lewis weights, ``tau_y = |L^-1 u_y|``, a fixed point.
-docs/proofs.md proves, for mixtures f, p of the hypotheses and S the positive side,
+Label y is the point ``u_y = (f_2(x)[y] - f_1(x)[y], ..., f_K(x)[y] - f_1(x)[y])``. A plane through
+the origin is a *contrast* of the hypotheses: coefficients c that sum to 0. They are ``L^-T g``, g
+standard normal, where ``L L^T = A = sum_y u_y u_y^T / tau_y``, and tau are the Lewis weights,
+``tau_y = |L^-1 u_y|``, a fixed point. docs/proofs.md proves, for mixtures f, p of the hypotheses
+and S the positive side,
 
     ``E (f(S) - p(S))^2 >= 2 TV(f, p)^2 / (pi (K - 1))``.
 
-In floats a hypothesis within :data:`SAME` of the span of others counts as one of the span, which costs at
-most ``2 SAME (1 + sqrt(pi (K - 1) / 2))`` of the TV. The u_y are in the coordinates of a basis, so that at
-most ``min(K, M)`` coefficients are not 0.
+In floats a hypothesis within :data:`SAME` of the span of others counts as one of the span, which
+costs at most ``2 SAME (1 + sqrt(pi (K - 1) / 2))`` of the TV. The u_y are in the coordinates of a
+basis, so that at most ``min(K, M)`` coefficients are not 0.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldp_gym.channels.base import Public
-from ldp_gym.channels.bit import BitChannel, differences, label_sides
+from ldp_gym.channels.bit import BitChannel, Terms, differences, label_sides
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import (
     BoolArray,
@@ -39,48 +40,54 @@ SAME = 1e-8
 """Total variation from the span of the others within which a hypothesis counts as part of it."""
 
 _APART = 1e-3
-"""Least distance of a basis row from the span of earlier ones, relative to the largest difference."""
+"""Least distance of a basis row from the span of earlier ones, over the largest difference."""
+
+_NEARLY_LARGEST = 0.7
+"""Share of the largest distance from the span at which a row is taken into a basis."""
 
 _NUMBERS_AT_ONCE = 2**19
-"""Size of the tables, in numbers, that are worked on together: enough to make the cost of calls vanish."""
+"""Size of the tables, in numbers, that are worked on together, so that calls cost little."""
 
 
 class HalfSpace(BitChannel):
     """A random contrast of the hypotheses: does it favour the label?
 
-    Public coins draw a contrast: coefficients c of the hypotheses that sum to 0, normal in a geometry (Lewis
-    weights) in which a third hypothesis cannot hide the difference of two others. The user answers whether
-    ``sum_k c_k f_k(x)[y]`` is positive, flipped with probability ``1 / (e^eps + 1)``; where the sum is 0, a
-    private coin answers. The message is the contrast, scaled to a largest coefficient of 1, with negative
-    coefficients for the hypotheses that like labels of the answered side.
+    Public coins draw a contrast: coefficients c of the hypotheses that sum to 0, normal in a
+    geometry (Lewis weights) in which a third hypothesis cannot hide the difference of two others.
+    The user answers whether ``sum_k c_k f_k(x)[y]`` is positive, flipped with probability
+    ``1 / (e^eps + 1)``; where the sum is 0, a private coin answers. The message is the contrast,
+    scaled to a largest coefficient of 1, with negative coefficients for the hypotheses that like
+    labels of the answered side.
 
     Example:
-        K = 3, eps = 1 (flip probability 0.269). Hypotheses 1 and 2 differ in labels 0 and 1 only, and the
-        third likes both of these better than either, so ``split`` never tells 1 from 2. The contrast
-        (1, -1, 0) does: label 0 is on its positive side, label 1 on the other, and label 2, on neither,
-        tosses a coin. The probability of the answer "positive" under each hypothesis:
+        K = 3, eps = 1 (flip probability 0.269). Hypotheses 1 and 2 differ in labels 0 and 1 only,
+        and the third likes both of these better than either, so ``split`` never tells 1 from 2. The
+        contrast (1, -1, 0) does: label 0 is on its positive side, label 1 on the other, and label
+        2, on neither, tosses a coin. The probability of the answer "positive" under each
+        hypothesis:
 
         >>> table = np.array([[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]])
-        >>> np.exp(HalfSpace(3, 3, 100).log_likelihood(np.array([-1.0, 1.0, 0.0]), table)).round(3).tolist()
+        >>> message = np.array([-1.0, 1.0, 0.0])
+        >>> np.exp(HalfSpace(3, 3, 100).log_likelihood(message, table)).round(3).tolist()
         [0.546, 0.454, 0.5]
 
-    Privacy: the contrast does not depend on the label. Given the contrast, an answer has probability
-    ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)``, or 1/2 on the plane, so the ratio for two labels is at
-    most ``e^eps``.
+    Privacy: the contrast does not depend on the label. Given the contrast, an answer has
+    probability ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)``, or 1/2 on the plane, so the ratio
+    for two labels is at most ``e^eps``.
 
-    When to use it: users answer all at once, and nothing is known of class and contexts: it is never blind,
-    and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`, whatever M, but for the
-    little that rounding and stopping at eight Lewis steps cost (docs/proofs.md). A new table takes time of
-    order ``M min(K, M)^2``, seconds where both are 500; min(K, M) is at most 32,768. ``turned=0.5`` pays
-    less on random tables. When not: an adaptive channel pays less where users can wait for each other, and
-    above eps = 2 one bit is too little.
+    When to use it: users answer all at once, and nothing is known of class and contexts: it is
+    never blind, and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`,
+    whatever M, but for the little that rounding and stopping at eight Lewis steps cost
+    (docs/proofs.md). A new table takes time of order ``M min(K, M)^2``, seconds where both are 500;
+    min(K, M) is at most 32,768. ``turned=0.5`` pays less on random tables. When not: an adaptive
+    channel pays less where users can wait for each other, and above eps = 2 one bit is too little.
 
     The arguments that are not listed here are those of every :class:`Channel`.
 
     Args:
-        turned: probability, in [0, 1), of turning the plane to where the hypotheses differ most on average
-            (:func:`turn_contrast`). A public coin decides, so that the theorem's bound on the sum of TV^2
-            grows by the factor ``1 / (1 - turned)``.
+        turned: probability, in [0, 1), of turning the plane to where the hypotheses differ most on
+            average (:func:`turn_contrast`). A public coin decides, so that the theorem's bound on
+            the sum of TV^2 grows by the factor ``1 / (1 - turned)``.
     """
 
     def __init__(self, *sizes: int, turned: float = 0.0, **options: Any) -> None:
@@ -90,7 +97,7 @@ class HalfSpace(BitChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """Number of public coins: one per dimension, and one more that decides about turning, if any."""
+        """Number of public coins: one per dimension, and one to decide about turning."""
         return self._dimensions + (self.turned > 0.0)
 
     @property
@@ -98,7 +105,7 @@ class HalfSpace(BitChannel):
         """Largest dimension of the span of the hypotheses' differences."""
         return min(self.num_hypotheses, self.num_labels) - 1
 
-    def _terms(self, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _terms(self, candidates: FloatArray) -> Terms:
         return differences(candidates)
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
@@ -110,60 +117,84 @@ class HalfSpace(BitChannel):
         return np.where(coins[..., -1:] < self.turned, turned, contrast)
 
     def _plane(self, coins: FloatArray, candidates: FloatArray) -> FloatArray:
-        """The contrasts ``(..., K)`` of random planes."""
+        """Return the contrasts ``(..., K)`` of random planes, for uniforms ``(..., n)``."""
         if candidates.ndim == 2:
             factor = _kept_factor(np.ascontiguousarray(candidates).tobytes(), candidates.shape)
         else:
             factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
-        # As many leading axes as the coins have: what is broadcast stands behind the axis of dimensions.
-        shape = (1,) * (coins.ndim + 1 - candidates.ndim) + candidates.shape[:-2]
+
+        # The axis of the dimensions comes first from here on. Behind it, the tables' and the coins'
+        # leading axes broadcast, so that both need the same number of them.
+        leading_axes = max(coins.ndim - 1, candidates.ndim - 2)
+        tables = _with_axes(candidates.shape[:-2], leading_axes)
         noise = np.moveaxis(normal(coins), -1, 0)
-        noise = noise.reshape(len(noise), *(1,) * (len(shape) + 1 - noise.ndim), *noise.shape[1:])
-        lower = factor.lower.reshape(*factor.lower.shape[:2], *shape)
-        solution = _solve_transposed(lower, factor.inverse.reshape(-1, *shape), noise)
-        contrast = np.zeros((self.num_hypotheses + 1, *solution.shape[1:]))
-        np.put_along_axis(contrast, factor.basis.reshape(-1, *shape), solution, axis=0)
-        contrast[0] = -sums_in_order(np.moveaxis(solution, 0, -1))[..., 0]
+        noise = noise.reshape(len(noise), *_with_axes(coins.shape[:-1], leading_axes))
+        lower = factor.lower.reshape(*factor.lower.shape[:2], *tables)
+        inverse = factor.inverse.reshape(-1, *tables)
+        basis = factor.basis.reshape(-1, *tables)
+        coefficients = _solve_transposed(lower, inverse, noise)
+
+        # Row K takes what belongs to no hypothesis, where a basis has ended. The first hypothesis,
+        # from which all differences are taken, makes the coefficients sum to 0.
+        contrast = np.zeros((self.num_hypotheses + 1, *coefficients.shape[1:]))
+        np.put_along_axis(contrast, basis, coefficients, axis=0)
+        contrast[0] = -sums_in_order(np.moveaxis(coefficients, 0, -1))[..., 0]
         contrast = np.moveaxis(contrast[:-1], 0, -1)
+
         largest = np.abs(contrast).max(axis=-1, keepdims=True)
         return contrast / np.where(largest > 0.0, largest, 1.0)
 
 
-def turn_contrast(
-    contrast: FloatArray,
-    candidates: FloatArray,
-    terms: tuple[FloatArray, FloatArray],
-    weights: FloatArray,
-) -> FloatArray:
-    """Contrasts whose answers differ more between hypotheses of the given weights ``(..., K)``.
+def _with_axes(shape: tuple[int, ...], number: int) -> tuple[int, ...]:
+    """Return a shape with ones in front, so that it has the given number of axes."""
+    return (1,) * (number - len(shape)) + shape
 
-    Let ``V(S) = sum_k w_k (f_k(S) - f(S))^2`` with ``f = sum_k w_k f_k``: how much the answers about a set S
-    of labels differ. S is replaced by the set S' of the labels y with
-    ``sum_k w_k (f_k(S) - f(S)) f_k[y] > 0``, which maximises the covariance of ``f_k(S)`` and ``f_k(S')``. At
-    S the covariance is V(S), so at S' it is at least that, and by Cauchy and Schwarz ``V(S') >= V(S)``.
-    ``terms`` are the :func:`differences` of the candidates.
+
+def turn_contrast(
+    contrast: FloatArray, candidates: FloatArray, terms: Terms, weights: FloatArray
+) -> FloatArray:
+    """Turn contrasts so that the answers of hypotheses differ more on average.
+
+    ``V(S) = sum_k w_k (f_k(S) - f(S))^2`` with ``f = sum_k w_k f_k`` measures how much the answers
+    about a set S of labels differ. S is replaced by the set S' of the labels y with
+    ``sum_k w_k (f_k(S) - f(S)) f_k[y] > 0``, which maximises the covariance of ``f_k(S)`` and
+    ``f_k(S')``. At S the covariance is V(S), so at S' it is at least that, and by Cauchy and
+    Schwarz ``V(S') >= V(S)``.
+
+    Args:
+        contrast: the contrasts, ``(..., K)``; S has the labels on their positive sides.
+        candidates: ``(..., K, M)``.
+        terms: the :func:`differences` of the candidates.
+        weights: w, ``(..., K)``.
 
     Example:
-        K = 3, weights (0.6, 0.25, 0.15). The contrast (1, -1, 0) has label 0 on its positive side, with
-        probabilities (0.6, 0.3, 0.1), 0.45 on average. It is turned to (1, -0.42, -0.58), which has
-        label 1 on that side too: the answers (0.9, 0.7, 0.2) tell the likely hypotheses apart better.
+        K = 3, weights (0.6, 0.25, 0.15). The contrast (1, -1, 0) has label 0 on its positive side,
+        with probabilities (0.6, 0.3, 0.1), 0.45 on average. It is turned to (1, -0.42, -0.58),
+        which has label 1 on that side too: the answers (0.9, 0.7, 0.2) tell the likely hypotheses
+        apart better.
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> contrast, weights = np.array([1.0, -1.0, 0.0]), np.array([0.6, 0.25, 0.15])
+        >>> contrast = np.array([1.0, -1.0, 0.0])
+        >>> weights = np.array([0.6, 0.25, 0.15])
         >>> turn_contrast(contrast, table, differences(table), weights).round(2).tolist()
         [1.0, -0.42, -0.58]
     """
-    answers = sums_in_order(candidates * label_sides(contrast, *terms)[..., None, :])[..., 0]
-    reference = np.broadcast_to(
-        weights.argmax(axis=-1), answers.shape[:-1]
-    )  # the likeliest hypothesis
-    answers -= at(answers, reference)[..., None]  # small differences keep their digits
-    turned = weights * (answers - sums_in_order(weights * answers))
+    sides = label_sides(contrast, terms.values, terms.sizes)
+    answers = sums_in_order(candidates * sides[..., None, :])[..., 0]  # f_k(S)
+
+    # Differences from the likeliest hypothesis: where all nearly agree, they keep their digits.
+    likeliest = np.broadcast_to(weights.argmax(axis=-1), answers.shape[:-1])
+    answers -= at(answers, likeliest)[..., None]
+    mean_answer = sums_in_order(weights * answers)
+    turned = weights * (answers - mean_answer)
+
     largest = np.abs(turned).max(axis=-1, keepdims=True)
-    return np.where(largest > 0.0, turned / np.where(largest > 0.0, largest, 1.0), contrast)
+    answers_differ = largest > 0.0
+    return np.where(answers_differ, turned / np.where(answers_differ, largest, 1.0), contrast)
 
 
-# -- The geometry, for tables (K, M, B): all is elementwise along the batch, so that no bit depends on it ----
+# # -- The geometry, for tables (K, M, B): elementwise along the batch, so that no bit depends on it
+# --
 
 
 class LewisFactor(NamedTuple):
@@ -180,13 +211,30 @@ class LewisFactor(NamedTuple):
     basis: IntArray
 
 
+class _Triangle(NamedTuple):
+    """Triangular factor of ``A = sum_y u_y u_y^T / tau_y``, for B tables.
+
+    Attributes:
+        lower: L below its diagonal, ``(d, d, B)``.
+        inverse: 1 over the diagonal of L, ``(d, B)``; 0 for rows that are not used.
+        norms: ``|L^-1 u_y|``, ``(M, B)``: the next Lewis weights.
+        distances: total variation of each row from the span of those before it, ``(d, B)``.
+    """
+
+    lower: FloatArray
+    inverse: FloatArray
+    norms: FloatArray
+    distances: FloatArray
+
+
 @lru_cache(maxsize=16)
 def _kept_factor(table: bytes, shape: tuple[int, int]) -> LewisFactor:
+    """Return the geometry of one table, given as the bytes of its numbers."""
     return _lewis_factor(np.frombuffer(table).reshape(1, *shape))
 
 
 def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray) -> FloatArray:
-    """``L^-T g`` by back substitution, ``(d, ...)``, for normal g ``(d, ...)``."""
+    """Return ``L^-T g``, ``(d, ...)``, for normal numbers g ``(d, ...)``, by back substitution."""
     solution = np.broadcast_to(noise, np.broadcast_shapes(inverse.shape, noise.shape)).copy()
     for j in reversed(range(len(solution))):
         solution[j] *= inverse[j]
@@ -195,93 +243,109 @@ def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray)
 
 
 def _lewis_factor(tables: FloatArray) -> LewisFactor:
-    """Basis and Lewis weights' geometry of tables ``(B, K, M)``, chunk by chunk."""
+    """Return the geometry of tables ``(B, K, M)``, worked out chunk by chunk."""
     at_once = max(1, _NUMBERS_AT_ONCE // tables[0].size)
-    parts = [
-        _factor_chunk(tables[start : start + at_once]) for start in range(0, len(tables), at_once)
-    ]
-    return LewisFactor(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+    starts = range(0, len(tables), at_once)
+    factors = [_factor_chunk(tables[start : start + at_once]) for start in starts]
+    return LewisFactor(
+        lower=np.concatenate([factor.lower for factor in factors], axis=-1),
+        inverse=np.concatenate([factor.inverse for factor in factors], axis=-1),
+        basis=np.concatenate([factor.basis for factor in factors], axis=-1),
+    )
 
 
 def _factor_chunk(tables: FloatArray) -> LewisFactor:
-    points = np.ascontiguousarray(np.moveaxis(differences(tables)[0][:, 1:], 0, -1))
-    start = np.sqrt(sum(np.square(row) for row in points))
-    size = min(len(points), len(start) - 1)
+    """Return the geometry of tables ``(B, K, M)`` that are worked on together."""
+    differences_of_tables = differences(tables).values[:, 1:]
+    points = np.ascontiguousarray(np.moveaxis(differences_of_tables, 0, -1))  # u, (K - 1, M, B)
+    lengths = np.sqrt(sum(np.square(row) for row in points))  # |u_y|, (M, B)
+
+    # The first hypotheses are a good basis, unless one of them is nearly in the span of those
+    # before it.
+    size = min(len(points), len(lengths) - 1)
     basis = np.repeat(np.arange(size)[:, None], len(tables), axis=1)
     used = np.ones(basis.shape, dtype=np.bool_)
-    distances = np.empty(basis.shape)
-    _, _, weights = _triangular(points[:size], start, used, distances)
-    # The first hypotheses are a good basis, unless one of them is nearly in the span of those before it.
-    largest = np.maximum.reduce(0.5 * _sum_labels(np.abs(points)), axis=0)
-    other = (distances <= np.maximum(_APART * largest, SAME)).any(axis=0)
-    if other.any():
-        basis[:, other] = _find_basis(points[..., other], start[:, other])
+    triangle = _triangular(points[:size], lengths, used)
+    weights = triangle.norms
+    largest_distance = np.maximum.reduce(0.5 * _sum_labels(np.abs(points)), axis=0)
+    is_near = triangle.distances <= np.maximum(_APART * largest_distance, SAME)
+    is_bad = is_near.any(axis=0)
+
+    if is_bad.any():
+        basis[:, is_bad] = _find_basis(points[..., is_bad], lengths[:, is_bad])
         used = basis < len(points)
-        points = np.take_along_axis(points, np.where(used, basis, 0)[:, None], axis=0)
-        rest = start[:, other]
-        for _ in range(
-            1 + _LEWIS_STEPS
-        ):  # they start far from the fixed point: twice as many steps
-            rest = _triangular(points[..., other], rest, used[:, other])[2]
-        weights[:, other] = rest
+        rows = np.where(used, basis, 0)
+        points = np.take_along_axis(points, rows[:, None], axis=0)
+        # These start far from the fixed point, and take twice as many steps.
+        new_weights = lengths[:, is_bad]
+        for _ in range(1 + _LEWIS_STEPS):
+            new_weights = _triangular(points[..., is_bad], new_weights, used[:, is_bad]).norms
+        weights[:, is_bad] = new_weights
+
     for _ in range(_LEWIS_STEPS):
-        lower, inverse, weights = _triangular(points[:size], weights, used)
-    return LewisFactor(lower, inverse, basis + 1)
+        triangle = _triangular(points[:size], weights, used)
+        weights = triangle.norms
+    return LewisFactor(triangle.lower, triangle.inverse, basis + 1)
 
 
 def _find_basis(points: FloatArray, weights: FloatArray) -> IntArray:
-    """Rows of points ``(K - 1, M, B)`` from whose span all others are within :data:`SAME`, ``(d, B)``.
+    """Find rows of points ``(K - 1, M, B)`` from whose span all others are within :data:`SAME`.
 
-    By Gram and Schmidt on ``u_y / sqrt(w_y)``: the next row is the first whose total variation from the span
-    is nearly the largest. K - 1 where the basis has ended.
+    By Gram and Schmidt on ``u_y / sqrt(w_y)``: the next row is the first whose total variation from
+    the span is nearly the largest. Returns the rows' indices ``(d, B)``; K - 1 where the basis has
+    ended.
     """
     roots = np.sqrt(weights)
-    rest = points * _reciprocals(roots)
-    basis = np.full((min(len(rest), len(roots) - 1), rest.shape[-1]), len(rest))
+    remainders = points * _reciprocals(roots)
+    max_size = min(len(points), len(roots) - 1)
+    basis = np.full((max_size, points.shape[-1]), len(points))
     for chosen in basis:
-        distances = 0.5 * _sum_labels(np.abs(rest) * roots)
+        distances = 0.5 * _sum_labels(np.abs(remainders) * roots)
         largest = np.maximum.reduce(distances, axis=0)
-        used = largest > SAME
-        if not used.any():
+        goes_on = largest > SAME
+        if not goes_on.any():
             break
-        row = (distances >= 0.7 * largest).argmax(axis=0)
-        chosen[used] = row[used]
-        unit = np.take_along_axis(rest, row[None, None], axis=0)[0]
-        unit *= used * _reciprocals(np.sqrt(_sum_labels(np.square(unit))))
-        rest -= _sum_labels(rest * unit)[:, None] * unit
-        np.put_along_axis(rest, row[None, None], 0.0, axis=0)
+        row = (distances >= _NEARLY_LARGEST * largest).argmax(axis=0)
+        chosen[goes_on] = row[goes_on]
+
+        # Take the direction of the chosen row out of all rows.
+        unit = np.take_along_axis(remainders, row[None, None], axis=0)[0]
+        unit *= goes_on * _reciprocals(np.sqrt(_sum_labels(np.square(unit))))
+        remainders -= _sum_labels(remainders * unit)[:, None] * unit
+        np.put_along_axis(remainders, row[None, None], 0.0, axis=0)
     return basis
 
 
-def _triangular(
-    points: FloatArray, weights: FloatArray, used: BoolArray, distances: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The factor of ``A = sum_y u_y u_y^T / tau_y`` for weights ``(M, B)``, below and 1 over its diagonal.
+def _triangular(points: FloatArray, weights: FloatArray, used: BoolArray) -> _Triangle:
+    """Factor ``A = sum_y u_y u_y^T / tau_y`` for points u ``(d, M, B)`` and weights tau ``(M, B)``.
 
-    By Gram and Schmidt on ``u_y / sqrt(tau_y)``: A itself has half of the digits of small distances. Returned
-    too: ``|L^-1 u_y|``, ``(M, B)``. The total variations of each row from the span of those before it are
-    written to ``distances``.
+    By Gram and Schmidt on ``u_y / sqrt(tau_y)``: A itself has half of the digits of small
+    distances. Rows that are not ``used`` ``(d, B)`` count as 0.
     """
     roots = np.sqrt(weights)
-    rest = points * _reciprocals(roots)
-    size, squares = len(points), np.zeros_like(weights)
-    lower, inverse = np.zeros((size, size, points.shape[-1])), np.zeros((size, points.shape[-1]))
+    remainders = points * _reciprocals(roots)
+    size = len(points)
+    num_tables = points.shape[-1]
+    lower = np.zeros((size, size, num_tables))
+    inverse = np.zeros((size, num_tables))
+    distances = np.empty((size, num_tables))
+    squares = np.zeros_like(weights)
     for k in range(size):
-        if distances is not None:
-            distances[k] = 0.5 * _sum_labels(np.abs(rest[k]) * roots)
-        inverse[k] = used[k] * _reciprocals(np.sqrt(_sum_labels(np.square(rest[k]))))
-        rest[k] *= inverse[k]
-        squares += np.square(rest[k])
-        lower[k + 1 :, k] = _sum_labels(rest[k + 1 :] * rest[k])
-        rest[k + 1 :] -= lower[k + 1 :, k, None] * rest[k]
-    return lower, inverse, roots * np.sqrt(squares)
+        distances[k] = 0.5 * _sum_labels(np.abs(remainders[k]) * roots)
+        length = np.sqrt(_sum_labels(np.square(remainders[k])))
+        inverse[k] = used[k] * _reciprocals(length)
+        remainders[k] *= inverse[k]
+        squares += np.square(remainders[k])
+        lower[k + 1 :, k] = _sum_labels(remainders[k + 1 :] * remainders[k])
+        remainders[k + 1 :] -= lower[k + 1 :, k, None] * remainders[k]
+    return _Triangle(lower, inverse, roots * np.sqrt(squares), distances)
 
 
 def _reciprocals(lengths: FloatArray) -> FloatArray:
-    """1 over each length; 0 for 0."""
+    """Return 1 over each length; 0 for 0."""
     return np.divide(1.0, lengths, where=lengths > 0.0, out=np.zeros_like(lengths))
 
 
 def _sum_labels(terms: FloatArray) -> FloatArray:
-    """Sums ``(..., B)`` over the labels of ``(..., M, B)``, by halves."""
+    """Return the sums ``(..., B)`` over the labels of ``(..., M, B)``, by halves."""
     return sums_in_order(np.swapaxes(terms, -1, -2))[..., 0]

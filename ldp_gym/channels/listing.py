@@ -1,4 +1,4 @@
-"""Lists of messages that represent all messages of a channel, so that expectations are sums."""
+"""Lists of a channel's messages with weights, so that expectations are sums over a list."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class MessageList(NamedTuple):
 
     Attributes:
         messages: ``(N, *message_shape)``.
-        log_weights: the logarithm of what each stands for, in the base measure of ``log_density``, ``(N,)``.
-        draws: the number of the draw of the public coins that each comes from, ``(N,)``.
+        log_weights: logarithms of the weights, in the base measure of ``log_density``, ``(N,)``.
+        draws: index of the draw of the public coins that each message comes from, ``(N,)``.
         complete: whether all messages are listed, so that sums are exact.
     """
 
@@ -38,64 +38,97 @@ class MessageList(NamedTuple):
 
 
 def complete_list(messages: Messages, log_weights: FloatArray | None = None) -> MessageList:
-    """A list of all messages; each stands for itself when no weights are given."""
+    """List all messages ``(N, *message_shape)``; each has the weight 1 if none are given."""
     if log_weights is None:
         log_weights = np.zeros(len(messages))
-    return MessageList(
-        messages, log_weights, np.zeros(len(messages), dtype=np.int64), complete=True
-    )
+    one_draw = np.zeros(len(messages), dtype=np.int64)
+    return MessageList(messages, log_weights, one_draw, complete=True)
 
 
-def message_range(space: gym.Space[Any]) -> tuple[Any, Any, bool]:
-    """The least and the largest point, coordinate by coordinate, and whether they are whole numbers."""
+class MessageRange(NamedTuple):
+    """Least and largest coordinates of the points of a space.
+
+    Attributes:
+        low: the least, for all coordinates together or for each.
+        high: the largest, likewise.
+        are_whole: whether all coordinates are whole numbers.
+    """
+
+    low: Any
+    high: Any
+    are_whole: bool
+
+
+def message_range(space: gym.Space[Any]) -> MessageRange:
+    """Return the least and the largest coordinates of a space of messages."""
     if isinstance(space, gym.spaces.Discrete):
-        return space.start, space.start + space.n - 1, True
-    if isinstance(space, gym.spaces.Box):
-        return space.low, space.high, np.issubdtype(space.dtype, np.integer)
+        return MessageRange(space.start, space.start + space.n - 1, True)
     if isinstance(space, gym.spaces.MultiDiscrete):
-        return space.start, space.start + space.nvec - 1, True
-    return 0, 1, True
+        return MessageRange(space.start, space.start + space.nvec - 1, True)
+    if isinstance(space, gym.spaces.Box):
+        are_whole = bool(np.issubdtype(space.dtype, np.integer))
+        return MessageRange(space.low, space.high, are_whole)
+    return MessageRange(0, 1, True)  # zeros and ones: MultiBinary
 
 
 def list_space(space: gym.Space[Any]) -> Messages | None:
-    """Every point of a finite space ``(N, *shape)``; None where there are too many, or infinitely many."""
-    low, high, whole = message_range(space)
-    lengths = np.broadcast_to(np.asarray(high, dtype=np.float64) - low + 1.0, space.shape or ())
-    few = lengths.prod() <= MOST_MESSAGES or isinstance(space, gym.spaces.Discrete)
-    if not (whole and few):
-        return None
-    start = np.broadcast_to(np.asarray(low, dtype=np.int64), space.shape or ())
-    sizes = np.asarray(high, dtype=np.int64) - start + 1
-    strides = np.cumprod(np.append(1, sizes.reshape(-1)[:0:-1]))[::-1][: sizes.size].reshape(
-        sizes.shape
+    """Return all points of a space, ``(N, *shape)``; None if there are too many to list.
+
+    Example:
+        >>> list_space(gym.spaces.MultiDiscrete([2, 3])).tolist()
+        [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
+    """
+    points = message_range(space)
+    shape = space.shape or ()
+    num_values = np.broadcast_to(
+        np.asarray(points.high, dtype=np.float64) - points.low + 1.0, shape
     )
-    numbers = np.arange(int(sizes.prod())).reshape(-1, *[1] * sizes.ndim)
-    return (numbers // strides % sizes + start).astype(space.dtype)
+    are_few = num_values.prod() <= MOST_MESSAGES or isinstance(space, gym.spaces.Discrete)
+    if not (points.are_whole and are_few):
+        return None
+
+    # Numbers 0 .. N-1 are written in the mixed base of the coordinates' numbers of values.
+    low = np.broadcast_to(np.asarray(points.low, dtype=np.int64), shape)
+    bases = np.asarray(points.high, dtype=np.int64) - low + 1
+    after_each = np.cumprod(np.append(1, bases.reshape(-1)[:0:-1]))[::-1]
+    place_values = after_each[: bases.size].reshape(bases.shape)
+    numbers = np.arange(int(bases.prod())).reshape(-1, *[1] * bases.ndim)
+    return (numbers // place_values % bases + low).astype(space.dtype)
 
 
 def list_by_coins(messages: Messages, chances: FloatArray | None) -> MessageList:
-    """List of messages ``(n, N, *message_shape)`` given n values of the public coins.
+    """List messages given values of the public coins.
 
-    The values have the given chances ``(n,)``, or are random draws.
+    Args:
+        messages: the N messages given each of n values of the coins, ``(n, N, *message_shape)``.
+        chances: probabilities of the values, ``(n,)``; None if the values are random draws.
     """
-    n, each = messages.shape[:2]
-    with np.errstate(divide="ignore"):
-        log_chances = np.full(n, -math.log(n)) if chances is None else np.log(chances)
+    num_values, num_messages = messages.shape[:2]
+    if chances is None:
+        log_chances = np.full(num_values, -math.log(num_values))
+    else:
+        with np.errstate(divide="ignore"):
+            log_chances = np.log(chances)
     return MessageList(
-        messages.reshape(n * each, *messages.shape[2:]),
-        np.repeat(log_chances, each),
-        np.repeat(np.arange(n), each),
+        messages.reshape(num_values * num_messages, *messages.shape[2:]),
+        np.repeat(log_chances, num_messages),
+        np.repeat(np.arange(num_values), num_messages),
         complete=chances is not None,
     )
 
 
 def all_orders(size: int) -> IntArray:
-    """Every order of ``size`` things, ``(size!, size)``."""
+    """Return all orders of the numbers ``0 .. size - 1``, ``(size!, size)``."""
     return np.array(list(permutations(range(size))), dtype=np.int64)
 
 
 def all_subsets(num_names: int, size: int) -> FloatArray | None:
-    """Every set of ``size`` out of N names, as zeros and ones ``(n, N)``; None where there are too many."""
+    """Return all sets of ``size`` out of N names as zeros and ones ``(n, N)``; None if too many.
+
+    Example:
+        >>> all_subsets(3, 2).tolist()
+        [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
+    """
     if math.comb(num_names, size) > MOST_MESSAGES:
         return None
     chosen = np.array(list(combinations(range(num_names), size)))
@@ -105,7 +138,15 @@ def all_subsets(num_names: int, size: int) -> FloatArray | None:
 
 
 def draw_windows(coins: FloatArray, sizes: IntArray) -> FloatArray:
-    """Windows ``(..., N, N)``, as zeros and ones, on circles that uniforms ``(..., N)`` order."""
-    places, size = coins.argsort(axis=-1)[..., None, :], coins.shape[-1]
-    behind_start = (places - np.arange(size)[:, None]) % size
-    return (behind_start < np.asarray(sizes)[..., None, None]).astype(np.float64)
+    """Return all windows on circles of N names, as zeros and ones ``(..., N, N)``.
+
+    Args:
+        coins: uniforms ``(..., N)`` that put the names in order on a circle.
+        sizes: number of neighbours on the circle in a window, ``(...)``.
+    """
+    num_names = coins.shape[-1]
+    places = coins.argsort(axis=-1)[..., None, :]
+    starts = np.arange(num_names)[:, None]
+    steps_from_start = (places - starts) % num_names
+    inside = steps_from_start < np.asarray(sizes)[..., None, None]
+    return inside.astype(np.float64)

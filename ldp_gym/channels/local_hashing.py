@@ -18,27 +18,29 @@ from ldp_gym.core.sampling import integers, least_prime
 class LocalHashing(EvenChannel, LabelChannel):
     """The bucket of the label under a public random hash, or another bucket (OLH, Wang et al. 2017).
 
-    The hash is ``((a y + b) mod p) mod g`` with ``g = e^eps + 1``, rounded and at most M, and the least prime
-    p of at least M and 257. The right bucket is named with probability ``e^eps / (e^eps + g - 1)``, each
-    other with ``e^-eps`` times that. The message is ``(a - 1, b, bucket)``.
+    The hash is ``((a y + b) mod p) mod g`` with ``g = e^eps + 1``, rounded and at most M, and the
+    least prime p of at least M and 257. The right bucket is named with probability
+    ``e^eps / (e^eps + g - 1)``, each other with ``e^-eps`` times that. The message is
+    ``(a - 1, b, bucket)``.
 
-    Two labels share a bucket with :attr:`collision_probability`, a little less than the 1/g of a universal
-    family (0.0588 at g = 16), so the estimator of Wang et al. is biased here, by up to 0.005.
-    :meth:`unbiased_losses` use the :attr:`agreement_rates` that make it unbiased.
+    Two labels share a bucket with :attr:`collision_probability`, a little less than the 1/g of a
+    universal family (0.0588 at g = 16), so the estimator of Wang et al. is biased here, by up to
+    0.005. :meth:`unbiased_losses` use the :attr:`agreement_rates` that make it unbiased.
 
     Example:
-        K = 3, M = 3, eps = 1: g = 3 buckets. Under ``a = 1, b = 0`` label y is in bucket y, and naming bucket
-        0 is randomized response:
+        K = 3, M = 3, eps = 1: g = 3 buckets. Under ``a = 1, b = 0`` label y is in bucket y, and
+        naming bucket 0 is randomized response:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> np.exp(LocalHashing(3, 3, 100).log_likelihood(np.array([0, 0, 0]), table)).round(3).tolist()
         [0.43, 0.321, 0.248]
 
-    Privacy: the hash does not depend on the label, and the right one of g buckets is named ``e^eps`` times
-    likelier than another.
+    Privacy: the hash does not depend on the label, and the right one of g buckets is named
+    ``e^eps`` times likelier than another.
 
-    When to use it: to compare with LDP libraries, or where a message must be three numbers. When not:
-    ``subset-selection`` tells more (0.0397 against 0.0333 nats at M = 9, eps = 1.5), and both fade with M.
+    When to use it: to compare with LDP libraries, or where a message must be three numbers. When
+    not: ``subset-selection`` tells more (0.0397 against 0.0333 nats at M = 9, eps = 1.5), and both
+    fade with M.
 
     The base measure of :meth:`log_density` is the law of the hash, times counting buckets.
     """

@@ -48,7 +48,8 @@ class NoiseLaw:
         draw: noise from uniforms, by inverse transform.
         log_kernel: the log density up to its constant.
         log_norm: the constant.
-        reach: distance that the noise exceeds with probability at most ``e^-g``, as a function of g.
+        reach: distance that the noise exceeds with probability at most ``e^-g``, as a function of
+            g.
     """
 
     draw: Callable[[FloatArray], FloatArray]
@@ -92,11 +93,12 @@ class NoisyChannel(ClippedChannel):
     arguments are those of :class:`ClippedChannel`.
 
     Args:
-        calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``; ``"tight"``: for the public
-            range ``D_j(x_t) = max_y log pbar_j - min_y log pbar_j`` of each coordinate, which is never
-            larger. The offset is common to all coordinates: otherwise the truth need not have the least loss.
-        gamma: sets the offset c', within which all noise of an episode stays with probability 1 - e^-gamma;
-            log T when not given.
+        calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``; ``"tight"``: for
+            the public range ``D_j(x_t) = max_y log pbar_j - min_y log pbar_j`` of each coordinate,
+            which is never larger. The offset is common to all coordinates: otherwise the truth need
+            not have the least loss.
+        gamma: sets the offset c', within which all noise of an episode stays with probability 1 -
+            e^-gamma; log T when not given.
     """
 
     law: ClassVar[NoiseLaw]
@@ -131,7 +133,8 @@ class NoisyChannel(ClippedChannel):
     ) -> Iterator[FloatArray]:
         """Distances of the levels of all labels above revealed values, in noise scales, ``(J, ..., M)``.
 
-        The coordinates that a message reveals come in order, J at a time; +inf where h_t never goes.
+        The coordinates that a message reveals come in order, J at a time; +inf where h_t never
+        goes.
         """
 
     def noise(self, candidates: FloatArray, cells: Cells | None = None) -> Noise:
@@ -140,8 +143,8 @@ class NoisyChannel(ClippedChannel):
         if self.calibration == "tight":
             lowest, highest = self.ranges(candidates, cells or self.clipping.cells(candidates))
             ranges = highest - lowest
-            # A coordinate of no range carries no label: unit scale (or the paper's, if less) hides the
-            # rounding of its levels, of which a tiny range consists, too.
+            # A coordinate of no range carries no label: unit scale (or the paper's, if less) hides
+            # the rounding of its levels, of which a tiny range consists, too.
             scale = scale * ranges
             scale = np.where(ranges > NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
         offset = self._reach * scale.max(axis=-1)
@@ -162,21 +165,24 @@ class LaplaceSingle(NoisyChannel):
     """The log-likelihood of one random hypothesis, with Laplace noise (Algorithm 2, eq. (12)).
 
     Public coins draw a hypothesis J, private coins h_t(y) by :class:`Clipping`. The message has
-    ``-c (log pbar_J[h_t(y)] + Laplace noise + log M - c')`` at J and 0 elsewhere: a loss in about [0, 1]. The
-    noise scale is ``log(KT) / eps``, or ``D_J(x_t) / eps`` with ``calibration="tight"``.
+    ``-c (log pbar_J[h_t(y)] + Laplace noise + log M - c')`` at J and 0 elsewhere: a loss in about
+    [0, 1]. The noise scale is ``log(KT) / eps``, or ``D_J(x_t) / eps`` with
+    ``calibration="tight"``.
 
     Example:
-        K = 3, T = 100, eps = 1: the paper's scale is log 300 = 5.70. The ranges of this table need less:
+        K = 3, T = 100, eps = 1: the paper's scale is log 300 = 5.70. The ranges of this table need
+        less:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> LaplaceSingle(3, 3, 100, calibration="tight").noise(table).scale.round(2).tolist()
         [2.04, 0.97, 1.76]
 
-    Privacy: J does not depend on the label. The revealed log-likelihood has range at most ``log(KT)``,
-    Section 4, eq. (7), so Laplace noise of scale ``log(KT) / eps`` keeps the ratio below ``e^eps`` (Lemma 6).
+    Privacy: J does not depend on the label. The revealed log-likelihood has range at most
+    ``log(KT)``, Section 4, eq. (7), so Laplace noise of scale ``log(KT) / eps`` keeps the ratio
+    below ``e^eps`` (Lemma 6).
 
-    When to use it: to reproduce the paper. When not: ``hybrid`` reveals the same with less noise at every
-    eps, and comparisons tell far more.
+    When to use it: to reproduce the paper. When not: ``hybrid`` reveals the same with less noise at
+    every eps, and comparisons tell far more.
 
     The base measure of :meth:`log_density` counts coordinates and takes Lebesgue's within one.
     """
@@ -253,8 +259,9 @@ class LaplaceSingle(NoisyChannel):
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """The messages without noise, from every label and coordinate.
 
-        Between two breakpoints ``log pbar_j[y]`` a mixture of Laplace densities is ``A e^v + B e^-v``, so the
-        ratio of two is monotone there, and it is constant in the tails: it is largest at a breakpoint.
+        Between two breakpoints ``log pbar_j[y]`` a mixture of Laplace densities is
+        ``A e^v + B e^-v``, so the ratio of two is monotone there, and it is constant in the tails:
+        it is largest at a breakpoint.
         """
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
@@ -338,10 +345,11 @@ class VectorChannel(NoisyChannel):
     ) -> DeltaBounds:
         """Bounds on the least delta, from the noise's own accounting.
 
-        Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below:
-        two labels that are far apart, and the event S on which their kernels P and P' differ most. Mixed
-        with a share mu = 1/T of the average A over all cells, they differ by at least
-        ``(1 - mu) delta - (e^eps - 1) mu A(S)``, and ``A(S) <= P(S) + delta'`` with delta' the bound above.
+        Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps.
+        Below: two labels that are far apart, and the event S on which their kernels P and P' differ
+        most. Mixed with a share mu = 1/T of the average A over all cells, they differ by at least
+        ``(1 - mu) delta - (e^eps - 1) mu A(S)``, and ``A(S) <= P(S) + delta'`` with delta' the
+        bound above.
         """
         cells = self.clipping.cells(candidates)
         levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
@@ -364,8 +372,8 @@ class LaplaceVector(VectorChannel):
     """The log-likelihoods of all hypotheses, each with Laplace noise (Algorithm 1, eq. (8)); needs delta > 0.
 
     Every coordinate gets independent noise of scale
-    ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``; with ``calibration="tight"`` the composition is
-    accounted numerically, from the range that each coordinate really has.
+    ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``; with ``calibration="tight"`` the
+    composition is accounted numerically, from the range that each coordinate really has.
 
     Example:
         K = 3, T = 100, eps = 1, delta = 1e-5; pure composition would need ``3 log 300 = 17``.
@@ -374,11 +382,12 @@ class LaplaceVector(VectorChannel):
         >>> LaplaceVector(3, 3, 100, delta=1e-5).noise(table).scale.round(1).tolist()
         [104.7, 104.7, 104.7]
 
-    Privacy: each coordinate has range at most ``log(KT)``, and advanced composition over the K of them makes
-    the vector (eps, delta)-private (Lemma 3).
+    Privacy: each coordinate has range at most ``log(KT)``, and advanced composition over the K of
+    them makes the vector (eps, delta)-private (Lemma 3).
 
-    When to use it: to reproduce the paper. When not: K below about 100 with the paper's scale, which is
-    larger than that of pure composition; pass ``calibration="tight"``, 3 to 4 times less noise.
+    When to use it: to reproduce the paper. When not: K below about 100 with the paper's scale,
+    which is larger than that of pure composition; pass ``calibration="tight"``, 3 to 4 times less
+    noise.
     """
 
     law: ClassVar[NoiseLaw] = LAPLACE
@@ -398,8 +407,9 @@ class LaplaceVector(VectorChannel):
 class GaussianVector(VectorChannel):
     """The log-likelihoods of all hypotheses, each with Gaussian noise; needs delta > 0.
 
-    As :class:`LaplaceVector`, with normal noise: scaled to ranges of 1, K coordinates move by at most sqrt(K)
-    in Euclidean norm, which the analytic Gaussian mechanism (Balle and Wang 2018) hides.
+    As :class:`LaplaceVector`, with normal noise: scaled to ranges of 1, K coordinates move by at
+    most sqrt(K) in Euclidean norm, which the analytic Gaussian mechanism (Balle and Wang 2018)
+    hides.
 
     Example:
         K = 3, T = 100, eps = 1, delta = 1e-5: a standard deviation of 37 in log-likelihood units.
@@ -408,10 +418,11 @@ class GaussianVector(VectorChannel):
         [36.9, 36.9, 36.9]
 
     Privacy: with shift s in units of the standard deviation, delta is
-    ``Phi(s/2 - eps/s) - e^eps Phi(-s/2 - eps/s)``; the scale solves this for ``s = sqrt(K)`` ranges.
+    ``Phi(s/2 - eps/s) - e^eps Phi(-s/2 - eps/s)``; the scale solves this for ``s = sqrt(K)``
+    ranges.
 
-    When to use it: learners that average messages, such as WMA, and K of 8 or more. When not: Bayes does as
-    well on Laplace noise, whose density has a sharper peak.
+    When to use it: learners that average messages, such as WMA, and K of 8 or more. When not: Bayes
+    does as well on Laplace noise, whose density has a sharper peak.
     """
 
     law: ClassVar[NoiseLaw] = GAUSS

@@ -39,22 +39,24 @@ _Scales = tuple[FloatArray, FloatArray, FloatArray]
 class OneBit(ClippedChannel):
     """The log-likelihood of one random hypothesis, rounded to one random bit (Duchi et al. 2018).
 
-    A random coordinate of the clipped log-likelihoods is scaled by its public range to t in [-1, 1], and
-    reported as +C with probability ``(1 + t / C) / 2``, else as -C, ``C = (e^eps + 1) / (e^eps - 1)``: its
-    mean is t. The report is mapped back to log-likelihood units.
+    A random coordinate of the clipped log-likelihoods is scaled by its public range to t in [-1,
+    1], and reported as +C with probability ``(1 + t / C) / 2``, else as -C,
+    ``C = (e^eps + 1) / (e^eps - 1)``: its mean is t. The report is mapped back to log-likelihood
+    units.
 
     Example:
-        K = 3, eps = 1: C = 2.164. The probability of +C from the top (t = 1) and the middle of the range:
+        K = 3, eps = 1: C = 2.164. The probability of +C from the top (t = 1) and the middle of the
+        range:
 
         >>> OneBit(3, 3, 100).report_density(np.array([1.0, 1.0]), np.array([1.0, 0.0])).round(3).tolist()
         [0.731, 0.5]
 
     Privacy: the coordinate does not depend on the label, and the probability of a bit lies between
-    ``1 / (e^eps + 1)`` and ``e^eps / (e^eps + 1)``. Its worst-case variance on [-1, 1] at eps = 0.1, 1, 4 is
-    400.7, 4.68, 1.08; that of Laplace noise is 800, 8, 0.50.
+    ``1 / (e^eps + 1)`` and ``e^eps / (e^eps + 1)``. Its worst-case variance on [-1, 1] at eps =
+    0.1, 1, 4 is 400.7, 4.68, 1.08; that of Laplace noise is 800, 8, 0.50.
 
-    When to use it: unbiased losses at eps up to about 2, or finite messages. When not: above that ``hybrid``
-    has less noise.
+    When to use it: unbiased losses at eps up to about 2, or finite messages. When not: above that
+    ``hybrid`` has less noise.
 
     The base measure of :meth:`log_density` counts coordinates, and within one is the mechanism's.
     """
@@ -211,18 +213,20 @@ class OneBit(ClippedChannel):
 class Hybrid(OneBit):
     """The log-likelihood of one random hypothesis, with less noise than Laplace's (Wang et al. 2019).
 
-    With probability ``1 - e^(-eps/2)`` (0 below eps = 0.61) the report is a point of ``[-C', C']``, where
-    ``C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)``, ``e^eps`` times denser on an interval of length C' - 1 around
-    t than elsewhere; otherwise it is the bit of :class:`OneBit`. Either way its mean is t.
+    With probability ``1 - e^(-eps/2)`` (0 below eps = 0.61) the report is a point of ``[-C', C']``,
+    where ``C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)``, ``e^eps`` times denser on an interval of
+    length C' - 1 around t than elsewhere; otherwise it is the bit of :class:`OneBit`. Either way
+    its mean is t.
 
     Example:
-        K = 3, eps = 1: the piecewise mechanism is used with probability 0.393, C' = 4.083, and a value t = 0
-        makes the interval [-1.54, 1.54] denser. Its worst-case variance is 4.29 (one bit: 4.68).
+        K = 3, eps = 1: the piecewise mechanism is used with probability 0.393, C' = 4.083, and a
+        value t = 0 makes the interval [-1.54, 1.54] denser. Its worst-case variance is 4.29 (one
+        bit: 4.68).
 
     Privacy: which mechanism is used does not depend on the value, and both are eps-private.
 
-    When to use it: in place of ``laplace-single``, at eps up to 100. When not: messages must be finite (take
-    ``one-bit``), or the learner can read any message (comparisons tell more).
+    When to use it: in place of ``laplace-single``, at eps up to 100. When not: messages must be
+    finite (take ``one-bit``), or the learner can read any message (comparisons tell more).
     """
 
     _num_coins = 3  # which mechanism, inside or outside, and where; the one bit shares the last

@@ -24,16 +24,18 @@ class RandomizedResponse(EvenChannel, LabelChannel):
     ``1 / (e^eps + M - 1)``.
 
     Example:
-        K = 3, M = 3, eps = 1: the label is kept with probability 0.576. The probability of hearing label 0:
+        K = 3, M = 3, eps = 1: the label is kept with probability 0.576. The probability of hearing
+        label 0:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> np.exp(RandomizedResponse(3, 3, 100).log_likelihood(np.array(0), table)).round(3).tolist()
         [0.43, 0.321, 0.248]
 
-    Privacy: a report is ``e^eps`` times likelier from its own label than from another, and never more.
+    Privacy: a report is ``e^eps`` times likelier from its own label than from another, and never
+        more.
 
-    When to use it: two to five labels, or eps of 4 and more. When not: the chance to hear the label falls as
-    ``e^eps / M``; at M = 16 and eps = 1 ``split`` pays two fifths of its risk.
+    When to use it: two to five labels, or eps of 4 and more. When not: the chance to hear the label
+    falls as ``e^eps / M``; at M = 16 and eps = 1 ``split`` pays two fifths of its risk.
 
     The base measure of :meth:`log_density` counts labels.
     """
@@ -81,12 +83,12 @@ class RandomizedResponse(EvenChannel, LabelChannel):
 class Identity(RandomizedResponse):
     """No privacy: the label itself, to measure what privacy costs.
 
-    The message is the label; a NoPrivacyWarning says so when the channel is made. An ``epsilon`` that is
-    passed, as a sweep over all channels does, has no effect: eps is infinite.
+    The message is the label; a NoPrivacyWarning says so when the channel is made. An ``epsilon``
+    that is passed, as a sweep over all channels does, has no effect: eps is infinite.
 
     Example:
-        K = 3: hearing label 0 has the likelihoods ``f_k[0]``. Bayes on it pays at most ``log K`` whatever
-        the class (Section 1): 1.1 nats for K = 3.
+        K = 3: hearing label 0 has the likelihoods ``f_k[0]``. Bayes on it pays at most ``log K``
+        whatever the class (Section 1): 1.1 nats for K = 3.
 
     Privacy: none. When to use it: as a reference in experiments. When not: with data about people.
     """

@@ -18,8 +18,8 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 class SubsetChannel(EvenChannel):
     """A random set of w out of N names, ``e^eps`` times likelier if it holds the user's name.
 
-    By default w is N / (e^eps + 1), rounded, as Ye and Barg (2018) choose it to estimate a distribution. The
-    base measure of :meth:`log_density` counts sets.
+    By default w is N / (e^eps + 1), rounded, as Ye and Barg (2018) choose it to estimate a
+    distribution. The base measure of :meth:`log_density` counts sets.
     """
 
     @property
@@ -88,7 +88,7 @@ class SubsetChannel(EvenChannel):
         """All sets of w names, if they are few; else windows on random circles of names."""
         sets = all_subsets(self.num_names, self.size)
         return (
-            self._list_some(candidates, posterior)
+            self._list_by_draws(candidates, posterior)
             if sets is None
             else complete_list(self._write(sets))
         )
@@ -119,21 +119,22 @@ def _stirling_rest(n: int) -> float:
 class SubsetSelection(SubsetChannel, LabelChannel):
     """A random set of labels that probably holds the label (Ye and Barg 2018).
 
-    The message is a set of ``w = M / (e^eps + 1)`` labels, rounded, as M zeros and ones. It holds the user's
-    label with probability ``e^eps w / (e^eps w + M - w)``; all other labels are alike.
+    The message is a set of ``w = M / (e^eps + 1)`` labels, rounded, as M zeros and ones. It holds
+    the user's label with probability ``e^eps w / (e^eps w + M - w)``; all other labels are alike.
 
     Example:
-        K = 3, M = 3, eps = 1: w = 1, which is randomized response. At M = 6, w = 2 and the set holds the
-        label with probability ``2 e / (2 e + 4) = 0.576``.
+        K = 3, M = 3, eps = 1: w = 1, which is randomized response. At M = 6, w = 2 and the set
+        holds the label with probability ``2 e / (2 e + 4) = 0.576``.
 
         >>> channel = SubsetSelection(3, 6, 100)
         >>> channel.size, round(channel.holding, 3)
         (2, 0.576)
 
-    Privacy: a set has one probability if it holds the label and ``e^-eps`` times that if it does not.
+    Privacy: a set has one probability if it holds the label and ``e^-eps`` times that if it does
+        not.
 
-    When to use it: up to about a hundred labels, a distribution to estimate, or unbiased losses. When not:
-    its signal fades as M grows; channels that ask about hypotheses do not see M.
+    When to use it: up to about a hundred labels, a distribution to estimate, or unbiased losses.
+    When not: its signal fades as M grows; channels that ask about hypotheses do not see M.
     """
 
     @property
@@ -169,23 +170,24 @@ class SubsetSelection(SubsetChannel, LabelChannel):
 class UnaryEncoding(LabelChannel):
     """A noisy bit for every label (OUE, Wang et al. 2017).
 
-    The message is M independent bits: 1 with probability 1/2 for the user's own label and ``1 / (e^eps + 1)``
-    for the others. Given how many bits are 1, which says nothing about the label, it is subset selection.
+    The message is M independent bits: 1 with probability 1/2 for the user's own label and
+    ``1 / (e^eps + 1)`` for the others. Given how many bits are 1, which says nothing about the
+    label, it is subset selection.
 
     Example:
-        K = 3, M = 3, eps = 1: its bit is 1 with probability 0.5, another with 0.269. The message (1, 0,
-        0) has probability ``0.5 * 0.731^2 = 0.267`` from label 0 and ``0.5 * 0.269 * 0.731 = 0.098`` from
-        others.
+        K = 3, M = 3, eps = 1: its bit is 1 with probability 0.5, another with 0.269. The message
+        (1, 0, 0) has probability ``0.5 * 0.731^2 = 0.267`` from label 0 and
+        ``0.5 * 0.269 * 0.731 = 0.098`` from others.
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> np.exp(UnaryEncoding(3, 3, 100).log_density(np.array([1, 0, 0]), table)).round(3).tolist()
         [0.267, 0.098, 0.098]
 
-    Privacy: a vector has ``e^eps`` times the probability from a label whose bit is 1 than from one whose bit
-    is 0; the other bits cancel.
+    Privacy: a vector has ``e^eps`` times the probability from a label whose bit is 1 than from one
+    whose bit is 0; the other bits cancel.
 
-    When to use it: to compare with LDP libraries. When not: it is never better than ``subset-selection`` with
-    the best of the sizes.
+    When to use it: to compare with LDP libraries. When not: it is never better than
+    ``subset-selection`` with the best of the sizes.
 
     The base measure of :meth:`log_density` counts vectors.
     """

@@ -1,4 +1,4 @@
-"""Two-level channels: a message fits a label or does not, with two densities a factor e^eps apart."""
+"""Two-level channels: the density of a message is one of two numbers, a factor e^eps apart."""
 
 from __future__ import annotations
 
@@ -14,43 +14,50 @@ from ldp_gym.core.arrays import FloatArray, Messages, expectations
 
 
 class TwoLevelChannel(Channel):
-    """A channel whose message z has density ``L(z)`` from a label that it fits, ``e^-eps L(z)`` from others.
+    """Base of the channels whose messages fit a label or do not.
 
-    Privacy: the logarithm of any ratio of two such densities is at most eps. The best pure channels are of
-    this kind (Kairouz, Oh and Viswanath 2016).
+    A message z has density ``L(z)`` from a label that it fits, and ``e^-eps L(z)`` from any other.
+
+    Privacy: the logarithm of any ratio of two such densities is at most eps. The best pure channels
+    are of this kind (Kairouz, Oh and Viswanath 2016).
     """
 
     @abstractmethod
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The chance that messages fit each label, ``(..., M)``: 0 or 1, unless a private coin decides."""
+        """Return the probability that messages fit each label, ``(..., M)``.
+
+        It is 0 or 1, unless a private coin decides.
+        """
 
     @abstractmethod
     def _log_fits(
         self, messages: Messages, candidates: FloatArray, posterior: Public
     ) -> FloatArray | float:
-        """``log L(z)``, ``(..., 1)``, or a number where it is the same for all messages."""
+        """Return ``log L(z)``, ``(..., 1)``, or one number if it is the same for all messages."""
 
     def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """The chance ``c_k(z)`` that messages fit a label of each hypothesis, ``(..., K)``."""
+        """Return the probability ``c_k(z)`` that messages fit a label of ``f_k``, ``(..., K)``."""
         return expectations(candidates, self.agreement(messages, candidates, posterior))
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         agreement = self.agreement(messages, candidates, posterior)
-        return log_mixture(agreement, self._log_fits(messages, candidates, posterior), self.epsilon)
+        log_fits = self._log_fits(messages, candidates, posterior)
+        return log_mixture(agreement, log_fits, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
-        return log_mixture(chances, self._log_fits(messages, candidates, posterior), self.epsilon)
+        log_fits = self._log_fits(messages, candidates, posterior)
+        return log_mixture(chances, log_fits, self.epsilon)
 
 
 class EvenChannel(TwoLevelChannel):
-    """A two-level channel with the same ``L(z)`` for all messages."""
+    """Base of the two-level channels with the same ``L(z)`` for all messages."""
 
     @property
     @abstractmethod
@@ -62,68 +69,90 @@ class EvenChannel(TwoLevelChannel):
 
 
 class LabelChannel(TwoLevelChannel):
-    """A channel that treats all labels alike.
+    """Base of the two-level channels that treat all labels alike.
 
-    A message agrees with the user's own label with one probability a, and with any other with another, b.
+    A message agrees with the user's label with probability a, and with any other label with
+    probability b.
     """
 
     @property
     @abstractmethod
     def agreement_rates(self) -> tuple[float, float]:
-        """The probabilities a and b that a message agrees with the user's own label, and with another."""
+        """Probabilities a and b that a message agrees with the user's label, and with another."""
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The quadratic score, up to a constant ``(a - b) sum_y f_k[y]^2 - 2 c_k(z)``.
+        """Return the quadratic scores ``(a - b) sum_y f_k[y]^2 - 2 c_k(z)``, up to a constant.
 
-        Any two labels agree with a message together with the same probability, and a label with itself
-        more often: under L, by ``(a - b) / (1 - e^-eps)``.
+        Under the density L a message agrees with both of two labels with the same probability for
+        all pairs, and with one label with a probability that is larger by
+        ``(a - b) / (1 - e^-eps)``.
         """
         own, other = self.agreement_rates
-        squares = (own - other) * np.square(candidates).sum(axis=-1)
-        return squares - 2.0 * self._chances(messages, candidates, posterior)
+        squares = np.square(candidates).sum(axis=-1)
+        chances = self._chances(messages, candidates, posterior)
+        return (own - other) * squares - 2.0 * chances
 
     def unbiased_losses(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.unbiased_losses`; the channel matrix, inverted by hand.
+        """See :meth:`Channel.unbiased_losses`; by the inverse of the channel's matrix.
 
-        ``(agreement - b) / (a - b)`` is on average 1 for the user's own label and 0 for any other.
+        On average ``(agreement - b) / (a - b)`` is 1 for the user's label and 0 for any other.
         """
         own, other = self.agreement_rates
         agreement = self.agreement(messages, candidates, posterior)
+        indicators = (agreement - other) / (own - other)
         losses = Clipping(self.horizon).label_losses(candidates)
-        return expectations(losses, (agreement - other) / (own - other))
+        return expectations(losses, indicators)
 
 
 def log_mixture(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) -> FloatArray:
-    """The log density of a message that fits with the given chance, and has log density ``log_fits`` then."""
-    chance, ratio = np.minimum(np.maximum(chance, 0.0), 1.0), math.exp(-epsilon)
+    """Return the log density of a message that fits with a given probability.
+
+    Args:
+        chance: the probability c that it fits, ``(...)``.
+        log_fits: its log density ``log L`` if it fits; ``e^-eps L`` is its density if not.
+        epsilon: eps.
+
+    Example:
+        >>> log_mixture(np.array([1.0, 0.5, 0.0]), 0.0, epsilon=2.0).round(3).tolist()
+        [0.0, -0.566, -2.0]
+    """
+    chance = np.minimum(np.maximum(chance, 0.0), 1.0)
     if epsilon < 700.0:
+        ratio = math.exp(-epsilon)
         density: FloatArray = np.multiply(chance, 1.0 - ratio, out=chance)
         density += ratio
         return np.log(density, out=density) + log_fits
-    with np.errstate(divide="ignore"):  # the same, where floats run out of digits for e^-eps
+    # The same formula where e^-eps is too small for a float.
+    with np.errstate(divide="ignore"):
         return np.logaddexp(np.log(chance), np.log1p(-chance) - epsilon) + log_fits
 
 
 def quadratic_losses(chances: FloatArray, squares: FloatArray, epsilon: float) -> FloatArray:
-    """The quadratic score of each hypothesis, ``(..., K)``: a proper and bounded loss.
+    """Return the quadratic score of each hypothesis, ``(..., K)``: a proper and bounded loss.
 
-    The likelihood of k is ``P_k(z) = L(z) (e^-eps + (1 - e^-eps) c_k(z))``. Under the law P the score
-    ``sum_z' P_k(z')^2 / L(z') - 2 P_k(z) / L(z)`` has the expectation ``sum_z (P_k(z) - P(z))^2 / L(z)``, up
-    to what does not depend on k: the least at ``P_k = P``. For every label probabilities sum to one, so
-    ``sum_z L(z) c_k(z)`` is the same for all k, and up to a factor and a constant the score is
-    ``(1 - e^-eps) sum_z' L(z') c_k(z')^2 - 2 c_k(z)``. ``squares`` is the sum, ``chances`` is ``c_k(z)``.
+    The likelihood of k is ``P_k(z) = L(z) (e^-eps + (1 - e^-eps) c_k(z))``. Under the law P the
+    score ``sum_z' P_k(z')^2 / L(z') - 2 P_k(z) / L(z)`` has the expectation
+    ``sum_z (P_k(z) - P(z))^2 / L(z)``, up to what does not depend on k: the least at ``P_k = P``.
+    For every label probabilities sum to one, so ``sum_z L(z) c_k(z)`` is the same for all k, and up
+    to a factor and a constant the score is ``(1 - e^-eps) sum_z' L(z') c_k(z')^2 - 2 c_k(z)``.
+
+    Args:
+        chances: ``c_k(z)``, ``(..., K)``.
+        squares: ``sum_z' L(z') c_k(z')^2``, ``(..., K)``.
+        epsilon: eps.
     """
     return -math.expm1(-epsilon) * squares - 2.0 * chances
 
 
 def capacity(epsilon: float) -> float:
-    """``C(eps) = D - 1 - log D`` with ``D = eps / (1 - e^-eps)``: the most one eps-LDP message can tell.
+    """Return the capacity of an eps-private message: the most nats that it can carry.
 
-    No eps-LDP message, however chosen, even interactively, carries more nats about the truth.
+    ``C(eps) = D - 1 - log D`` with ``D = eps / (1 - e^-eps)``. It bounds the information about the
+    truth in any message, also one that depends on earlier messages.
 
     Example:
         >>> round(capacity(1.0), 4)
@@ -132,11 +161,14 @@ def capacity(epsilon: float) -> float:
     excess = _excess(epsilon)
     if excess > 1e-2:
         return excess - math.log1p(excess)
+    # Its power series, where the difference would lose digits.
     return sum((-1) ** n * excess**n / n for n in range(2, 9))
 
 
 def best_share(epsilon: float) -> float:
-    """``r* = (D - 1) / (e^eps - 1)``: fraction of labels that an optimal message covers.
+    """Return the share of labels that a message with the most information fits.
+
+    ``r* = (D - 1) / (e^eps - 1)`` with ``D = eps / (1 - e^-eps)``.
 
     Example:
         >>> round(best_share(1.0), 4)
@@ -145,10 +177,14 @@ def best_share(epsilon: float) -> float:
     excess = _excess(epsilon)
     if epsilon < 1e-9:
         return 0.5  # the limit, to the last digit
-    return excess / math.expm1(epsilon) if epsilon < 700.0 else 0.0
+    if epsilon >= 700.0:
+        return 0.0  # too small for a float
+    return excess / math.expm1(epsilon)
 
 
 def _excess(epsilon: float) -> float:
-    """``D - 1``, without the cancellation."""
+    """Return ``D - 1 = eps / (1 - e^-eps) - 1``, without cancellation at small eps."""
     half = validation.positive("epsilon", epsilon) / 2.0
-    return half / math.tanh(half) - 1.0 + half if half > 1e-9 else half
+    if half <= 1e-9:
+        return half
+    return half / math.tanh(half) - 1.0 + half

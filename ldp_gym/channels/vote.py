@@ -1,7 +1,7 @@
 """Votes: a label votes for the hypothesis that gives it the largest probability; equals share the vote.
 
-The channel ``vote`` sends a set of hypotheses that tends to hold the one voted for; ``wheel`` puts them on a
-circle, and sends an arc that tends to cover it.
+The channel ``vote`` sends a set of hypotheses that tends to hold the one voted for; ``wheel`` puts
+them on a circle, and sends an arc that tends to cover it.
 """
 
 from __future__ import annotations
@@ -69,26 +69,26 @@ def cast_votes(candidates: FloatArray, labels: IntArray, coins: FloatArray) -> I
 class Vote(SubsetChannel):
     """A random set of hypotheses that probably holds the one that likes the label best.
 
-    The label votes for ``v(y) = argmax_j f_j(x)[y]``; among equals a private coin decides. The message is a
-    set of w hypotheses by subset selection, ``e^eps`` times likelier if it holds v(y), with w the best share
-    ``r* K``, rounded. It is written as -1 in the set and +1 outside.
+    The label votes for ``v(y) = argmax_j f_j(x)[y]``; among equals a private coin decides. The
+    message is a set of w hypotheses by subset selection, ``e^eps`` times likelier if it holds v(y),
+    with w the best share ``r* K``, rounded. It is written as -1 in the set and +1 outside.
 
     Example:
         K = 3, eps = 1: w = 1, so the message names one hypothesis, the right one with probability
-        ``e / (e + 2) = 0.576`` and each other with 0.212. Labels 0, 1, 2 vote for 1, 2, 3, and naming 1 has
-        the probabilities
+        ``e / (e + 2) = 0.576`` and each other with 0.212. Labels 0, 1, 2 vote for 1, 2, 3, and
+        naming 1 has the probabilities
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> np.exp(Vote(3, 3, 100).log_likelihood(np.array([-1.0, 1.0, 1.0]), table)).round(3).tolist()
         [0.43, 0.321, 0.248]
 
-    Privacy: a set has one probability if it holds the vote and ``e^-eps`` times that if not, and the vote is
-    a function of the label and a coin.
+    Privacy: a set has one probability if it holds the vote and ``e^-eps`` times that if not, and
+    the vote is a function of the label and a coin.
 
     When to use it: hypotheses have their own labels, eps of 2 and more.
 
-    When not: it can be blind, as :class:`Split` is; on that class's table Bayes pays 156 / 575 nats in
-    1,000 / 4,000 rounds.
+    When not: it can be blind, as :class:`Split` is; on that class's table Bayes pays 156 / 575 nats
+    in 1,000 / 4,000 rounds.
     """
 
     free_of_num_labels: ClassVar[bool] = True
@@ -149,31 +149,32 @@ class Vote(SubsetChannel):
 class Wheel(TwoLevelChannel):
     """A noisy arc on a circle of hypotheses, which probably covers the one that likes the label best.
 
-    Each hypothesis stands on a circle of circumference 1, in public random order, in the middle of a stretch
-    as long as the public probability of a vote for it (``v(y) = argmax_j f_j(x)[y]``, as in ``vote``). The
-    user reports an arc of length r, ``e^eps`` times likelier if it covers the hypothesis that the label votes
-    for. The message says how far behind the start of the arc each hypothesis stands, in (0, 1]: those up to r
-    are covered.
+    Each hypothesis stands on a circle of circumference 1, in public random order, in the middle of
+    a stretch as long as the public probability of a vote for it (``v(y) = argmax_j f_j(x)[y]``, as
+    in ``vote``). The user reports an arc of length r, ``e^eps`` times likelier if it covers the
+    hypothesis that the label votes for. The message says how far behind the start of the arc each
+    hypothesis stands, in (0, 1]: those up to r are covered.
 
     Example:
-        K = 3, eps = 1, labels 0, 1, 2 vote for 1, 2, 3. The uniform mixture has stretches (1/3, 0.27, 0.4)
-        and an arc of 0.4, which covers the label's own hypothesis with probability
+        K = 3, eps = 1, labels 0, 1, 2 vote for 1, 2, 3. The uniform mixture has stretches (1/3,
+        0.27, 0.4) and an arc of 0.4, which covers the label's own hypothesis with probability
         ``0.4 e / (0.4 e + 0.6) = 0.644``. A message that covers only the first:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> Wheel(3, 3, 100).agreement(np.array([0.2, 0.5, 0.9]), table).tolist()
         [1.0, 0.0, 0.0]
 
-    Privacy: the circle depends on public values only. An arc has one density if it covers the vote and
-    ``e^-eps`` times that if not, so the ratio for two labels is at most ``e^eps``.
+    Privacy: the circle depends on public values only. An arc has one density if it covers the vote
+    and ``e^-eps`` times that if not, so the ratio for two labels is at most ``e^eps``.
 
-    When to use it: eps above 1, any M; on disjoint supports it comes closest to the information limit, of
-    the non-adaptive channels here.
+    When to use it: eps above 1, any M; on disjoint supports it comes closest to the information
+    limit, of the non-adaptive channels here.
 
-    When not: it can be blind, as :class:`Split` is; on that class's table Bayes pays 149 / 566 nats in
-    1,000 / 4,000 rounds.
+    When not: it can be blind, as :class:`Split` is; on that class's table Bayes pays 149 / 566 nats
+    in 1,000 / 4,000 rounds.
 
-    The base measure of :meth:`log_density` is the law of the order, times Lebesgue's for the arc's start.
+    The base measure of :meth:`log_density` is the law of the order, times Lebesgue's for the arc's
+    start.
     """
 
     free_of_num_labels: ClassVar[bool] = True

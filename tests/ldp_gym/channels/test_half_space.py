@@ -84,7 +84,7 @@ def test_no_pair_of_mixtures_is_hidden(table):
 
     sigma = np.linalg.norm(table[1:] - table[0], axis=0)[:, None]
     for _ in range(1 + half_space._LEWIS_STEPS):
-        tau, sigma = sigma, half_space._triangular(rows[..., None], sigma, used)[2]
+        tau, sigma = sigma, half_space._triangular(rows[..., None], sigma, used).norms
     known = sigma > 0.0
     assert (tau[known] / sigma[known]).min() * rank / sigma.sum() >= 0.97
 
