@@ -19,10 +19,10 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
 
 _POINTS = 500
-"""Steps that the privacy loss of the largest shift is cut into: the bounds agree to four digits."""
+"""Number of steps of the largest shift's privacy loss: the bounds agree to four digits."""
 
 _LARGE = 50.0
-"""Largest eps of the numerical accounting: above it the closed forms are used."""
+"""Largest eps of the numerical accounting; above it the closed forms are used."""
 
 MOST_ROUNDS = 10**150
 """Largest T of a formula: floats can still take its square."""
@@ -40,43 +40,55 @@ class DeltaBounds(NamedTuple):
 
 
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
-    """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (8)."""
+    """Return Algorithm 1's Laplace scale, eq. (8).
+
+    ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``.
+    """
     log_kt = log_range(num_hypotheses, horizon)
     return advanced_composition(num_hypotheses, epsilon, delta) * log_kt / epsilon
 
 
 def advanced_composition(num_coordinates: int, epsilon: float, delta: float) -> float:
-    """``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``: eps times the scale that hides K coordinates of range 1."""
-    log_delta = -math.log(validation.fraction("delta", delta))
+    """Return eps times the Laplace scale that hides K coordinates of range 1 in the paper.
+
+    ``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``, by advanced composition.
+    """
+    log_inverse_delta = -math.log(validation.fraction("delta", delta))
     num_coordinates = validation.whole("num_coordinates (K)", num_coordinates, least=1)
     epsilon = validation.positive("epsilon", epsilon)
-    return 2.0 * math.sqrt(2.0 * num_coordinates * log_delta) + math.sqrt(num_coordinates * epsilon)
+    first = 2.0 * math.sqrt(2.0 * num_coordinates * log_inverse_delta)
+    return first + math.sqrt(num_coordinates * epsilon)
 
 
 def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """Algorithm 2's Laplace scale, ``log(KT) / eps``, Section 5, eq. (12)."""
+    """Return Algorithm 2's Laplace scale ``log(KT) / eps``, Section 5, eq. (12)."""
     return log_range(num_hypotheses, horizon) / validation.positive("epsilon", epsilon)
 
 
 def offset(
     num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None
 ) -> float:
-    """``c'(gamma)``: the noise scale times ``gamma + log K + log T``, eqs. (9) and (13)."""
+    """Return the offset ``c'(gamma)``, eqs. (9) and (13).
+
+    It is the noise scale times ``gamma + log K + log T``.
+    """
     noise_scale = validation.positive("noise_scale", noise_scale)
     return noise_scale * (resolved_gamma(gamma, horizon) + log_range(num_hypotheses, horizon))
 
 
 def log_range(num_hypotheses: int, horizon: int) -> float:
-    """``log(KT)``, the range of a clipped log-likelihood."""
+    """Return ``log(KT)``, the largest range of a clipped log-likelihood."""
     num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     horizon = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
     return math.log(num_hypotheses) + math.log(horizon)
 
 
 def resolved_gamma(gamma: float | None, horizon: int) -> float:
-    """The offset's gamma: log T where none is given."""
+    """Return the gamma of the offset: log T when not given."""
     rounds = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
-    return math.log(rounds) if gamma is None else validation.positive("gamma", gamma)
+    if gamma is None:
+        return math.log(rounds)
+    return validation.positive("gamma", gamma)
 
 
 # -- Laplace
@@ -85,57 +97,63 @@ def resolved_gamma(gamma: float | None, horizon: int) -> float:
 
 @lru_cache(maxsize=256)
 def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
-    """The least scale s, in units of a coordinate's range, that makes K coordinates (eps, delta)-private.
+    """Return the least Laplace scale that makes K coordinates of range 1 (eps, delta)-private.
 
-    The least of K / eps, which is pure composition, of the paper's advanced composition, and of the
-    numerically accounted composition, found by bisection to a relative 1e-6 from above.
+    It is the least of K / eps, which is pure composition, of the paper's advanced composition, and
+    of the numerically accounted composition, by bisection to a relative 1e-6 from above.
     """
-    high = min(num_coordinates, advanced_composition(num_coordinates, epsilon, delta)) / epsilon
+    closed_form = min(num_coordinates, advanced_composition(num_coordinates, epsilon, delta))
+    high = closed_form / epsilon
     if epsilon > _LARGE:
         return high
+
     # A single coordinate has delta = 1 - e^((eps - shift) / 2), which bounds the shift.
     low = min(high, 1.0 / (epsilon - 2.0 * math.log1p(-delta)))
     while high > low * (1.0 + 1e-6):
         middle = math.sqrt(low * high)
-        enough = (
-            _laplace_delta(np.full(num_coordinates, 1.0 / middle), epsilon, pessimistic=True)
-            <= delta
-        )
-        low, high = (low, middle) if enough else (middle, high)
+        shifts = np.full(num_coordinates, 1.0 / middle)
+        if _laplace_delta(shifts, epsilon, pessimistic=True) <= delta:
+            high = middle
+        else:
+            low = middle
     return high
 
 
 def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
-    """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts`` ``(K,)``."""
-    shifts, epsilon = (
-        validation.numbers("shifts", shifts),
-        validation.nonnegative("epsilon", epsilon),
-    )
+    """Bound the least delta of Laplace noise of scale 1 on coordinates that move by ``shifts``."""
+    shifts = validation.numbers("shifts", shifts)
+    epsilon = validation.nonnegative("epsilon", epsilon)
     if shifts.ndim != 1 or not ((shifts >= 0.0) & (shifts < np.inf)).all():  # NaN too
         raise ValueError(
             f"shifts must be K nonnegative, finite numbers, got {validation.describe(shifts)}"
         )
     return DeltaBounds(
-        *(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True))
+        lower=_laplace_delta(shifts, epsilon, pessimistic=False),
+        upper=_laplace_delta(shifts, epsilon, pessimistic=True),
     )
 
 
 def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> float:
+    """Return an upper bound on the least delta if ``pessimistic``, else a lower bound."""
     moving = np.sort(shifts[shifts > 0.0])
     if moving.sum() <= epsilon:
         return 0.0  # pure composition
     with extra("privacy", "accounting for vectors of Laplace noise"):
         from dp_accounting.pld import privacy_loss_distribution
+
+    # Privacy losses of coordinates add up; equal shifts are composed at once.
     composed = None
-    for shift, count in zip(*np.unique(moving, return_counts=True), strict=True):
-        one = privacy_loss_distribution.from_laplace_mechanism(
+    different_shifts, counts = np.unique(moving, return_counts=True)
+    for shift, count in zip(different_shifts, counts, strict=True):
+        losses = privacy_loss_distribution.from_laplace_mechanism(
             1.0 / shift,
             pessimistic_estimate=pessimistic,
             value_discretization_interval=moving[-1] / _POINTS,
             use_connect_dots=pessimistic,
         )
-        many = one.self_compose(int(count)) if count > 1 else one
-        composed = many if composed is None else composed.compose(many)
+        if count > 1:
+            losses = losses.self_compose(int(count))
+        composed = losses if composed is None else composed.compose(losses)
     assert composed is not None
     return float(composed.get_delta_for_epsilon(epsilon))
 
@@ -145,27 +163,25 @@ def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> 
 
 
 def gaussian_delta(shift: float, epsilon: float) -> float:
-    """The least delta of Gaussian noise of unit variance when the vector moves by ``shift`` in norm.
+    """Return the least delta of Gaussian noise of variance 1 on a vector that moves by ``shift``.
 
     ``Phi(shift / 2 - eps / shift) - e^eps Phi(-shift / 2 - eps / shift)``, Balle and Wang (2018),
     Theorem 5.
     """
     from scipy.special import log_ndtr
 
-    shift, epsilon = (
-        validation.nonnegative("shift", shift),
-        validation.nonnegative("epsilon", epsilon),
-    )
+    shift = validation.nonnegative("shift", shift)
+    epsilon = validation.nonnegative("epsilon", epsilon)
     if shift == 0.0:
         return 0.0
-    gain = log_ndtr(shift / 2.0 - epsilon / shift)
-    loss = epsilon + log_ndtr(-shift / 2.0 - epsilon / shift)
-    return float(math.exp(gain) * -math.expm1(min(loss - gain, 0.0)))
+    log_first = log_ndtr(shift / 2.0 - epsilon / shift)
+    log_second = epsilon + log_ndtr(-shift / 2.0 - epsilon / shift)
+    return float(math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0)))
 
 
 @lru_cache(maxsize=256)
 def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
-    """The least standard deviation, in units of a range, that makes K coordinates (eps, delta)-private.
+    """Return the least standard deviation that makes K coordinates of range 1 (eps, delta)-private.
 
     The analytic Gaussian mechanism: K coordinates of range 1 move by at most sqrt(K).
     """
@@ -178,4 +194,5 @@ def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
     def excess(log_scale: float) -> float:
         return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta
 
-    return math.exp(brentq(excess, -20.0, 40.0, xtol=1e-13)) * (1.0 + 1e-12)
+    log_scale = brentq(excess, -20.0, 40.0, xtol=1e-13)
+    return math.exp(log_scale) * (1.0 + 1e-12)  # rounded up

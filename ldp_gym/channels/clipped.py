@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -23,13 +23,45 @@ from ldp_gym.core.arrays import (
 from ldp_gym.core.sampling import integers
 
 NEGLIGIBLE = 1e-5
-"""Largest range (on one-bit half of it), in nats, that counts as zero: scaling would show rounding errors."""
+"""Largest range in nats that counts as zero: scaled up, it would show rounding errors."""
+
+
+class Kernel(NamedTuple):
+    """Density of messages given the clipped label, ``q(z | h_t(y) = y')``, as a product.
+
+    Attributes:
+        density: a factor per label y', ``(..., M)``; 0 for labels that h_t never reaches.
+        log_scale: logarithm of a factor that all labels share, ``(..., 1)``.
+    """
+
+    density: FloatArray
+    log_scale: FloatArray
+
+
+class LogKernel(NamedTuple):
+    """Log density of messages given the clipped label, ``log q(z | h_t(y) = y')``, as a sum.
+
+    Attributes:
+        terms: a term per label y', ``(..., M)``; -inf for labels that h_t never reaches.
+        log_norm: a term that all labels share, ``(...)``.
+    """
+
+    terms: FloatArray
+    log_norm: FloatArray
+
+
+class Ranges(NamedTuple):
+    """Least and largest ``log pbar_j`` over the labels that h_t reaches, ``(..., K)`` each."""
+
+    lowest: FloatArray
+    highest: FloatArray
 
 
 class ClippedChannel(Channel):
-    """A channel that reveals a noisy ``log pbar_j[h_t(y)]`` of one or all of the K hypotheses, as a loss.
+    """Base of the channels that reveal noisy log-likelihoods ``log pbar_j[h_t(y)]``, as losses.
 
-    The other arguments are those of every :class:`Channel`.
+    A message has the loss of one hypothesis, or those of all. The other arguments are those of
+    every :class:`Channel`.
 
     Args:
         clipping: ``"continuous"``, or ``"paper"`` with its ceilings, which breaks the promise.
@@ -47,31 +79,29 @@ class ClippedChannel(Channel):
         return gym.spaces.Box(-np.inf, np.inf, (self.num_hypotheses,), dtype=np.float64)
 
     @abstractmethod
-    def _log_kernel(
-        self, messages: Messages, candidates: FloatArray, cells: Cells
-    ) -> tuple[FloatArray, FloatArray]:
-        """``log q(z | h_t(y) = y')`` as a sum: a term per y' (-inf where h_t never goes), a shared term."""
+    def _log_kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> LogKernel:
+        """Return the log density of messages given the clipped label."""
 
     @per_table
-    def ranges(self, candidates: FloatArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest ``log pbar_j`` over the labels that h_t reaches, ``(..., K)`` each."""
+    def ranges(self, candidates: FloatArray, cells: Cells) -> Ranges:
+        """Return the ranges of the log-likelihoods ``log pbar_j``."""
         lengths = cells.lengths[..., None, :]
-        return range_of(self.clipping.density(candidates, lengths, cells.total[..., None]), lengths)
+        density = self.clipping.density(candidates, lengths, cells.total[..., None])
+        return range_of(density, lengths)
 
     def _align(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
     ) -> tuple[IntArray, FloatArray]:
-        """Labels and uniforms, broadcast to the leading axes of labels, candidates and uniforms."""
+        """Broadcast labels and uniforms to the leading axes of labels, candidates and uniforms."""
         labels = np.asarray(labels)
         shape = np.broadcast_shapes(labels.shape, uniforms.shape[:-1], candidates.shape[:-2])
-        return np.broadcast_to(labels, shape), np.broadcast_to(
-            uniforms, (*shape, uniforms.shape[-1])
-        )
+        uniforms = np.broadcast_to(uniforms, (*shape, uniforms.shape[-1]))
+        return np.broadcast_to(labels, shape), uniforms
 
     def _one_level(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, cells: Cells
     ) -> tuple[IntArray, FloatArray]:
-        """A random coordinate J and ``log pbar_J[h_t(y)]`` of each label, from three uniforms each."""
+        """Draw a coordinate J and ``log pbar_J[h_t(y)]`` for each label, from three uniforms."""
         labels, uniforms = self._align(labels, candidates, uniforms)
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
         coordinate = integers(self.num_hypotheses, uniforms[..., 2])
@@ -80,43 +110,44 @@ class ClippedChannel(Channel):
         return coordinate, np.log(density)
 
     def _levels(self, candidates: FloatArray, cells: Cells) -> FloatArray:
-        """``log pbar_j[y]``, ``(..., K, M)``; +inf where h_t never goes, so that its kernel is 0."""
+        """Return ``log pbar_j[y]``, ``(..., K, M)``; +inf for labels that h_t never reaches.
+
+        Infinitely far from a message, they have a kernel of 0.
+        """
         return self._levels_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 
     def _levels_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> FloatArray:
-        """``log pbar_j[y]`` of the given masses ``f_j[y]``; +inf where h_t never goes."""
-        return np.where(
-            lengths > 0.0, np.log(self.clipping.density(masses, lengths, total)), np.inf
-        )
+        """Return ``log pbar_j[y]`` of masses ``f_j[y]``; +inf for labels that h_t never reaches."""
+        log_density = np.log(self.clipping.density(masses, lengths, total))
+        return np.where(lengths > 0.0, log_density, np.inf)
 
-    def _kernel(
-        self, messages: Messages, candidates: FloatArray, cells: Cells
-    ) -> tuple[FloatArray, FloatArray]:
-        """``q(z | h_t(y) = y')`` as ``(density, log_scale)``: shapes ``(..., M)`` and ``(..., 1)``."""
-        log_kernel, log_norm = self._log_kernel(messages, candidates, cells)
-        peak = log_kernel.max(axis=-1, keepdims=True)
-        peak = np.where(np.isfinite(peak), peak, 0.0)  # a message that no label sends
-        log_kernel -= peak
-        return np.exp(log_kernel, out=log_kernel), peak + log_norm[..., None]
+    def _kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Kernel:
+        """Return the density of messages given the clipped label; its largest factor is 1."""
+        terms, log_norm = self._log_kernel(messages, candidates, cells)
+        peak = terms.max(axis=-1, keepdims=True)
+        peak = np.where(np.isfinite(peak), peak, 0.0)  # not finite if no label sends the message
+        terms -= peak
+        return Kernel(np.exp(terms, out=terms), peak + log_norm[..., None])
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates.
+        """See :meth:`Channel.log_density`; the base measure is Lebesgue's on what is revealed.
 
-        A label keeps its own kernel with probability 1 - 1/T (0 if it has no cell), else takes the
-        average.
+        A label keeps its own kernel with probability 1 - 1/T, or 0 if it has no cell; else it takes
+        the average over the cells.
         """
         cells = self.clipping.cells(candidates)
-        kernel, log_scale = self._kernel(messages, candidates, cells)
-        average = np.einsum("...m,...m->...", kernel, cells.shares)[..., None]
-        own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
-        kernel *= own
-        kernel += (1.0 - own) * average
+        density, log_scale = self._kernel(messages, candidates, cells)
+        average = np.einsum("...m,...m->...", density, cells.shares)[..., None]
+        keeps_own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
+        density *= keeps_own
+        density += (1.0 - keeps_own) * average
+
         with np.errstate(divide="ignore"):
-            np.log(kernel, out=kernel)
-        kernel += log_scale
-        return kernel
+            log_density = np.log(density, out=density)
+        log_density += log_scale
+        return log_density
 
     def unbiased_losses(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -126,31 +157,34 @@ class ClippedChannel(Channel):
         :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and with probability 1/T
         h_t replaces the label's loss by the average over all cells, which is public.
         """
-        estimates, mixing = (
-            self.loss_estimates(messages, candidates, posterior),
-            self.clipping.mixing,
-        )
+        estimates = self.loss_estimates(messages, candidates, posterior)
         losses = self.clipping.label_losses(candidates)
-        average = np.einsum("...km,...m->...k", losses, self.clipping.cells(candidates).shares)
+        shares = self.clipping.cells(candidates).shares
+        average = np.einsum("...km,...m->...k", losses, shares)
+        mixing = self.clipping.mixing
         return (estimates - mixing * average) / (1.0 - mixing)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_likelihood`; the kernels mixed by the laws of ``h_t(y)``."""
-        kernel, log_scale = self._kernel(messages, candidates, self.clipping.cells(candidates))
-        likelihood = expectations(self.clipping.smooth_candidates(candidates), kernel)
+        """See :meth:`Channel.log_likelihood`; the kernel, averaged by the laws of ``h_t(y)``."""
+        density, log_scale = self._kernel(messages, candidates, self.clipping.cells(candidates))
+        likelihood = expectations(self.clipping.smooth_candidates(candidates), density)
         with np.errstate(divide="ignore"):
-            np.log(likelihood, out=likelihood)
-        likelihood += log_scale
-        return likelihood
+            log_likelihood = np.log(likelihood, out=likelihood)
+        log_likelihood += log_scale
+        return log_likelihood
 
 
-def range_of(density: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest logarithm of densities ``(..., M)`` on the cells that have a length."""
-    lowest = np.where(lengths > 0.0, density, np.inf) if has_zero(lengths) else density
+def range_of(density: FloatArray, lengths: FloatArray) -> Ranges:
+    """Return the range of the logarithms of densities ``(..., M)`` on cells with a length."""
+    reached = density
+    if has_zero(lengths):
+        reached = np.where(lengths > 0.0, density, np.inf)
+    lowest = np.log(np.minimum.reduce(reached, axis=-1))
     # A cell without a length has the least density there is, so it is never the largest.
-    return np.log(np.minimum.reduce(lowest, axis=-1)), np.log(np.maximum.reduce(density, axis=-1))
+    highest = np.log(np.maximum.reduce(density, axis=-1))
+    return Ranges(lowest, highest)
 
 
 def mark_revealed(losses: FloatArray) -> FloatArray:
@@ -159,18 +193,28 @@ def mark_revealed(losses: FloatArray) -> FloatArray:
 
 
 def reveals_one(messages: Messages) -> BoolArray:
-    """Mask ``(...)`` of messages that reveal exactly one coordinate."""
+    """Return a mask ``(...)`` of messages that reveal exactly one coordinate."""
     return np.count_nonzero(messages, axis=-1) == 1
 
 
 def revealed_coordinate(messages: Messages) -> IntArray:
-    """The coordinate that each message reveals, on channels that reveal one."""
+    """Return the only coordinate ``(...)`` that messages ``(..., K)`` reveal."""
     return (messages != 0.0).argmax(axis=-1)
 
 
 def importance_weighted_losses(
-    messages: Messages, revealed: FloatArray, lowest: FloatArray, highest: FloatArray
+    messages: Messages, revealed: FloatArray, ranges: Ranges
 ) -> FloatArray:
-    """Unbiased losses ``(..., K)``: minus each range's centre, and K times the revealed deviation from it."""
-    shown, centre = messages != 0.0, (lowest + highest) / 2.0
-    return -centre - messages.shape[-1] * np.where(shown, revealed - centre, 0.0)
+    """Return unbiased losses ``(..., K)`` from messages that reveal one coordinate of K.
+
+    They are minus the centre of each range, and minus K times the revealed deviation from it.
+
+    Args:
+        messages: ``(..., K)``, 0 where nothing is revealed.
+        revealed: log-likelihoods that the messages stand for, ``(..., K)``.
+        ranges: public ranges of the log-likelihoods.
+    """
+    is_revealed = messages != 0.0
+    centre = (ranges.lowest + ranges.highest) / 2.0
+    deviation = np.where(is_revealed, revealed - centre, 0.0)
+    return -centre - messages.shape[-1] * deviation

@@ -23,6 +23,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray, at, has_zero, mixture, per
 from ldp_gym.core.sampling import categorical
 
 RULES = ("continuous", "paper")
+"""Ways to cut labels into cells: of any length, or with the paper's ceilings."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Cells:
 
     @property
     def shares(self) -> FloatArray:
-        """``l_y / N'``: how likely a uniform point of all cells is in the cell of y."""
+        """Probabilities ``l_y / N'`` that a uniform point of all cells lies in a label's cell."""
         return self.lengths / self.total
 
 
@@ -57,7 +58,7 @@ class Clipping:
 
     @per_table
     def cells(self, candidates: FloatArray) -> Cells:
-        """Section 4, eq. (3): the cells that candidates ``(..., K, M)`` give their labels."""
+        """Return the cells that candidates ``(..., K, M)`` give their labels (eq. (3))."""
         lengths = candidates.shape[-1] * candidates.max(axis=-2)
         if self.rule == "paper":
             # 100 * 0.07 is a hair above 7 in floats and would get an eighth cell.
@@ -65,7 +66,10 @@ class Clipping:
         return Cells(lengths, np.add.reduce(lengths, axis=-1, keepdims=True))
 
     def draw(self, labels: IntArray, cells: Cells, uniforms: FloatArray) -> IntArray:
-        """``h_t(y)``, Section 4, eq. (5), as the label whose cell it falls in, from uniforms ``(..., 2)``."""
+        """Draw ``h_t(y)`` of labels y ``(...)``, as the label whose cell it falls in (eq. (5)).
+
+        From uniforms ``(..., 2)``.
+        """
         moves = uniforms[..., 0] < self.mixing
         if has_zero(cells.lengths):
             moves |= at(cells.lengths, labels) == 0.0
@@ -77,27 +81,36 @@ class Clipping:
         return clipped
 
     def density(self, mass: FloatArray, length: FloatArray, total: FloatArray) -> FloatArray:
-        """Section 4, eq. (6): ``pbar_j`` on the cell of a label with mass ``f_j[y]`` and length ``l_y``."""
+        """Return the density ``pbar_j`` on labels' cells, ``(1 - 1/T) f_j[y] / l_y + 1 / (T N')``.
+
+        Section 4, eq. (6).
+
+        Args:
+            mass: ``f_j[y]``.
+            length: ``l_y``.
+            total: ``N'``.
+        """
         # A cell of length zero has no mass either: 0 / 0 is 0.
-        return (1.0 - self.mixing) * mass / np.maximum(
-            length, np.finfo(np.float64).tiny
-        ) + self.mixing / total
+        safe_length = np.maximum(length, np.finfo(np.float64).tiny)
+        return (1.0 - self.mixing) * mass / safe_length + self.mixing / total
 
     def label_losses(self, candidates: FloatArray) -> FloatArray:
-        """``-log pbar_k(y)`` of every hypothesis and label, ``(..., K, M)``: the clipped log-loss."""
+        """Return the clipped log-losses ``-log pbar_k(y)`` of labels, ``(..., K, M)``."""
         cells = self.cells(candidates)
-        return -np.log(
-            self.density(candidates, cells.lengths[..., None, :], cells.total[..., None])
-        )
+        density = self.density(candidates, cells.lengths[..., None, :], cells.total[..., None])
+        return -np.log(density)
 
     @per_table
     def smooth_candidates(self, candidates: FloatArray) -> FloatArray:
-        """``(1 - 1/T) f_j + (1/T) l / N'``: the law of the label of ``h_t(y)`` under each hypothesis."""
+        """Return the laws ``(1 - 1/T) f_j + (1/T) l / N'`` of ``h_t(y)``, ``(..., K, M)``."""
         smooth = (1.0 - self.mixing) * candidates
         smooth += self.mixing * self.cells(candidates).shares[..., None, :]
-        smooth.flags.writeable = False  # so that more can be kept for it
+        smooth.flags.writeable = False  # functions decorated with per_table keep results for it
         return smooth
 
     def smooth(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
-        """The paper's prediction, ``p_hat[y] = sum_{y' in S_y} pbar_t[y']``, from weights ``(..., K)``."""
+        """Return the paper's prediction ``p_hat[y] = sum_{y' in S_y} pbar_t[y']``, ``(..., M)``.
+
+        ``weights`` ``(..., K)`` are those of the hypotheses.
+        """
         return mixture(weights, self.smooth_candidates(candidates))

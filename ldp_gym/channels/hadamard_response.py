@@ -1,4 +1,4 @@
-"""Hadamard response (Acharya, Sun and Zhang 2019): subset selection at small eps, in short messages."""
+"""Hadamard response (Acharya, Sun and Zhang 2019): at small eps subset selection, but shorter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldp_gym.core.sampling import integers
 
 
 class HadamardResponse(EvenChannel, LabelChannel):
-    """A column of a Hadamard matrix in which the label probably has +1 (Acharya, Sun and Zhang 2019).
+    """A column of a Hadamard matrix that probably has +1 in the label's row.
 
     With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times
     likelier if the Sylvester-Hadamard matrix has +1 in row y + 1 and column z than if it has -1
@@ -67,17 +67,24 @@ class HadamardResponse(EvenChannel, LabelChannel):
     ) -> Messages:
         rows = np.asarray(labels) + 1
         columns = integers(self.order, uniforms[..., 0])
-        says_yes = np.bitwise_count(rows & columns) % 2 == 0
-        wanted = uniforms[..., 1] < self.agreement_rates[0]
-        # A bit that the row has turns a column of one kind into one of the other, one to one.
-        return np.where(says_yes == wanted, columns, columns ^ (rows & -rows))
+        has_plus_one = np.bitwise_count(rows & columns) % 2 == 0
+
+        probability_of_plus_one, _ = self.agreement_rates
+        wants_plus_one = uniforms[..., 1] < probability_of_plus_one
+        # Flipping a bit that is set in the row maps the columns with +1 to those with -1, one to
+        # one.
+        lowest_set_bit = rows & -rows
+        flipped = columns ^ lowest_set_bit
+        return np.where(has_plus_one == wants_plus_one, columns, flipped)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        columns, rows = np.asarray(messages)[..., None], np.arange(1, self.num_labels + 1)
-        return (np.bitwise_count(columns & rows) % 2 == 0).astype(np.float64)
+        columns = np.asarray(messages)[..., None]
+        rows = np.arange(1, self.num_labels + 1)
+        has_plus_one = np.bitwise_count(columns & rows) % 2 == 0
+        return has_plus_one.astype(np.float64)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """The second column: it has -1 at the first label and +1 at the second; no ratio is larger."""
+        """Return column 1, with -1 at label 0 and +1 at label 1; no ratio is larger."""
         return np.array([1])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 
 from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
@@ -16,7 +18,7 @@ from ldp_gym.core.sampling import integers, least_prime
 
 
 class LocalHashing(EvenChannel, LabelChannel):
-    """The bucket of the label under a public random hash, or another bucket (OLH, Wang et al. 2017).
+    """The bucket of the label under a public random hash, or another (OLH, Wang et al. 2017).
 
     The hash is ``((a y + b) mod p) mod g`` with ``g = e^eps + 1``, rounded and at most M, and the
     least prime p of at least M and 257. The right bucket is named with probability
@@ -32,7 +34,8 @@ class LocalHashing(EvenChannel, LabelChannel):
         naming bucket 0 is randomized response:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> np.exp(LocalHashing(3, 3, 100).log_likelihood(np.array([0, 0, 0]), table)).round(3).tolist()
+        >>> message = np.array([0, 0, 0])
+        >>> np.exp(LocalHashing(3, 3, 100).log_likelihood(message, table)).round(3).tolist()
         [0.43, 0.321, 0.248]
 
     Privacy: the hash does not depend on the label, and the right one of g buckets is named
@@ -50,12 +53,12 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     @cached_property
     def num_buckets(self) -> int:
-        """The number g of buckets of the hash."""
+        """Number g of buckets of the hash."""
         return min(round(math.exp(min(self.epsilon, 30.0))) + 1, self.num_labels)
 
     @cached_property
     def prime(self) -> int:
-        """The prime modulus p of the hash: at least 257, so that the buckets are about equal."""
+        """Prime modulus p of the hash: at least 257, so that the buckets are about equal."""
         return least_prime(max(self.num_labels, 257))
 
     @property
@@ -65,7 +68,7 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     @property
     def _log_fit(self) -> float:
-        """The log probability of naming the right bucket."""
+        """Log probability of naming the right bucket."""
         return -math.log1p((self.num_buckets - 1) * math.exp(-self.epsilon))
 
     @property
@@ -74,19 +77,26 @@ class LocalHashing(EvenChannel, LabelChannel):
 
         The hash makes two labels two different numbers below p, each pair equally often.
         """
-        sizes = [
-            (self.prime - 1 - bucket) // self.num_buckets + 1 for bucket in range(self.num_buckets)
-        ]
-        return sum(size * (size - 1) for size in sizes) / (self.prime * (self.prime - 1))
+        buckets = range(self.num_buckets)
+        sizes = [(self.prime - 1 - bucket) // self.num_buckets + 1 for bucket in buckets]
+        pairs_in_a_bucket = sum(size * (size - 1) for size in sizes)
+        return pairs_in_a_bucket / (self.prime * (self.prime - 1))
 
     @property
     def agreement_rates(self) -> tuple[float, float]:
-        right, collide = math.exp(self._log_fit), self.collision_probability
-        return right, collide * right + (1.0 - collide) * (1.0 - right) / (self.num_buckets - 1)
+        right = math.exp(self._log_fit)
+        wrong = (1.0 - right) / (self.num_buckets - 1)  # of one wrong bucket
+        collides = self.collision_probability
+        return right, collides * right + (1.0 - collides) * wrong
 
-    def _buckets(self, messages: Messages, labels: IntArray) -> IntArray:
-        """The buckets of labels under the hashes of messages ``(..., 3)``, elementwise."""
-        return ((messages[..., 0] + 1) * labels + messages[..., 1]) % self.prime % self.num_buckets
+    def _buckets(
+        self, multipliers: IntArray, offsets: IntArray, labels: IntArray
+    ) -> npt.NDArray[Any]:
+        """Return the buckets of labels under hashes ``((a y + b) mod p) mod g``, elementwise.
+
+        ``multipliers`` are ``a - 1``, as in messages; ``offsets`` are b.
+        """
+        return ((multipliers + 1) * labels + offsets) % self.prime % self.num_buckets
 
     def encode(
         self,
@@ -95,21 +105,25 @@ class LocalHashing(EvenChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        first, second = (
-            integers(self.prime - 1, uniforms[..., 0]),
-            integers(self.prime, uniforms[..., 1]),
-        )
-        right = self._buckets(np.stack([first, second], axis=-1), np.asarray(labels))
-        other = (right + 1 + integers(self.num_buckets - 1, uniforms[..., 3])) % self.num_buckets
-        named = np.where(uniforms[..., 2] < math.exp(self._log_fit), right, other)
-        return np.stack(np.broadcast_arrays(first, second, named), axis=-1)
+        multipliers = integers(self.prime - 1, uniforms[..., 0])
+        offsets = integers(self.prime, uniforms[..., 1])
+        right = self._buckets(multipliers, offsets, np.asarray(labels))
+
+        truthful = uniforms[..., 2] < math.exp(self._log_fit)
+        steps_to_another = 1 + integers(self.num_buckets - 1, uniforms[..., 3])
+        wrong = (right + steps_to_another) % self.num_buckets
+        named = np.where(truthful, right, wrong)
+        return np.stack(np.broadcast_arrays(multipliers, offsets, named), axis=-1)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         messages = np.asarray(messages)
-        buckets = self._buckets(messages[..., None, :], np.arange(self.num_labels))
-        return (buckets == messages[..., 2:]).astype(np.float64)
+        multipliers = messages[..., 0, None]
+        offsets = messages[..., 1, None]
+        named = messages[..., 2, None]
+        buckets = self._buckets(multipliers, offsets, np.arange(self.num_labels))
+        return (buckets == named).astype(np.float64)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -118,32 +132,35 @@ class LocalHashing(EvenChannel, LabelChannel):
         chances = self._chances(messages, candidates, posterior)
         squares = np.zeros(chances.shape)
         for bucket in range(self.num_buckets):
-            named = np.concatenate(
-                [messages[..., :2], np.full_like(messages[..., 2:], bucket)], axis=-1
-            )
-            squares += np.square(self._chances(named, candidates, posterior))
+            with_bucket = messages.copy()
+            with_bucket[..., 2] = bucket
+            squares += np.square(self._chances(with_bucket, candidates, posterior))
         return quadratic_losses(chances, math.exp(self._log_fit) * squares, self.epsilon)
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Messages that name each bucket of the hash that the coins draw."""
-        return self._name_each(integers(self.prime - 1, coins[0]), integers(self.prime, coins[1]))
+        """Return one message per bucket of the hash that the public coins draw."""
+        multipliers = integers(self.prime - 1, coins[0])
+        offsets = integers(self.prime, coins[1])
+        return self._name_each_bucket(multipliers, offsets)
 
-    def _name_each(self, first: IntArray, second: IntArray) -> IntArray:
-        """Messages ``(..., g, 3)`` that name each bucket of hashes."""
+    def _name_each_bucket(self, multipliers: IntArray, offsets: IntArray) -> IntArray:
+        """Return the messages ``(..., g, 3)`` of hashes ``(...)``, one for each bucket."""
         buckets = np.arange(self.num_buckets)
-        return np.stack(np.broadcast_arrays(first[..., None], second[..., None], buckets), axis=-1)
+        numbers = np.broadcast_arrays(multipliers[..., None], offsets[..., None], buckets)
+        return np.stack(numbers, axis=-1)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """First bucket of the hash ``h(y) = y``: it holds the first label but not the second."""
+        """Return bucket 0 of the hash ``h(y) = y``, which holds label 0 and not label 1."""
         return np.array([[0, 0, 0]])
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """All hashes, or random ones, with each bucket named."""
-        hashes = (self.prime - 1) * self.prime
-        if hashes * self.num_buckets > 2 * MOST_MESSAGES:
+        """List all hashes, or random ones, with each of their buckets."""
+        num_hashes = (self.prime - 1) * self.prime
+        if num_hashes * self.num_buckets > 2 * MOST_MESSAGES:
             coins = np.random.default_rng(0).random((NUM_DRAWS, 2)).T
             return list_by_coins(self.messages_given_coins(coins, candidates, posterior), None)
-        first, second = np.divmod(np.arange(hashes), self.prime)
-        return list_by_coins(self._name_each(first, second), uniform_distribution(hashes))
+        multipliers, offsets = np.divmod(np.arange(num_hashes), self.prime)
+        messages = self._name_each_bucket(multipliers, offsets)
+        return list_by_coins(messages, uniform_distribution(num_hashes))

@@ -16,6 +16,7 @@ from ldp_gym.channels.base import Public
 from ldp_gym.channels.clipped import (
     NEGLIGIBLE,
     ClippedChannel,
+    LogKernel,
     importance_weighted_losses,
     mark_revealed,
     revealed_coordinate,
@@ -36,18 +37,20 @@ from ldp_gym.core.arrays import (
 )
 
 CALIBRATIONS = ("paper", "tight")
+"""What the noise is scaled to: the paper's bound on a range, or the range at the candidates."""
+
 _CHUNK = 2**14
 """Number of distances computed at a time, small enough to stay in the cache of one core."""
 
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """A symmetric law on the line.
+    """A symmetric law of noise on the real line.
 
     Attributes:
-        draw: noise from uniforms, by inverse transform.
-        log_kernel: the log density up to its constant.
-        log_norm: the constant.
+        draw: function from uniforms to noise, by inverse transform.
+        log_kernel: log density without its constant, as a function of the noise.
+        log_norm: constant of the log density.
         reach: distance that the noise exceeds with probability at most ``e^-g``, as a function of
             g.
     """
@@ -60,7 +63,7 @@ class NoiseLaw:
 
 LAPLACE = NoiseLaw(
     draw=sampling.laplace,
-    log_kernel=lambda x: np.copysign(x, -1.0),
+    log_kernel=lambda x: np.copysign(x, -1.0),  # -|x|
     log_norm=-math.log(2.0),
     reach=lambda g: g,
 )
@@ -86,8 +89,21 @@ class Noise(NamedTuple):
     slope: FloatArray
 
 
+class _Reading(NamedTuple):
+    """What messages that reveal one coordinate say about the labels.
+
+    Attributes:
+        distances: distance of each label's level above the revealed value, in noise scales,
+            ``(..., M)``; +inf for labels that h_t never reaches.
+        scale: noise scale of the revealed loss, ``(...)``.
+    """
+
+    distances: FloatArray
+    scale: FloatArray
+
+
 class NoisyChannel(ClippedChannel):
-    """A channel that sends clipped log-likelihoods with additive noise, mapped to losses.
+    """Base of the channels that add noise to clipped log-likelihoods, and map them to losses.
 
     A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12). The other
     arguments are those of :class:`ClippedChannel`.
@@ -97,8 +113,8 @@ class NoisyChannel(ClippedChannel):
             the public range ``D_j(x_t) = max_y log pbar_j - min_y log pbar_j`` of each coordinate,
             which is never larger. The offset is common to all coordinates: otherwise the truth need
             not have the least loss.
-        gamma: sets the offset c', within which all noise of an episode stays with probability 1 -
-            e^-gamma; log T when not given.
+        gamma: sets the offset c', within which all noise of an episode stays with probability
+            ``1 - e^-gamma``; log T when not given.
     """
 
     law: ClassVar[NoiseLaw]
@@ -109,55 +125,64 @@ class NoisyChannel(ClippedChannel):
         super().__init__(*sizes, **options)
         self.calibration = validation.choice("calibration", calibration, CALIBRATIONS)
         self.log_kt = accounting.log_range(self.num_hypotheses, self.horizon)
-        self._reach = self.law.reach(accounting.resolved_gamma(gamma, self.horizon) + self.log_kt)
-        # Worked out once: the accounting takes a moment, and a step must not pay for it.
+        gamma = accounting.resolved_gamma(gamma, self.horizon)
+        self._reach = self.law.reach(gamma + self.log_kt)
+
+        # Computed once: the accounting is too slow for every step.
         scale = self._paper_scale() if calibration == "paper" else self._unit_scale()
         self._scale = np.full(self.num_hypotheses, scale)
         self._flat_scale = min(1.0, self._paper_scale())
-        if not 0.0 < 1.0 / (self.log_kt + 2.0 * self._reach * scale) < np.inf:
+        slope = 1.0 / (self.log_kt + 2.0 * self._reach * scale)
+        if not 0.0 < slope < np.inf:
             raise ValueError(
                 f"{self!r} would need noise beyond the floats, of scale {scale}: raise epsilon"
             )
 
     @abstractmethod
     def _unit_scale(self) -> float:
-        """The noise scale that hides coordinates of range 1."""
+        """Return the noise scale that hides coordinates of range 1."""
 
     def _paper_scale(self) -> float:
-        """The noise scale that hides coordinates of range ``log(KT)``, Section 4, eq. (7)."""
+        """Return the noise scale that hides coordinates of range ``log(KT)`` (eq. (7))."""
         return self._unit_scale() * self.log_kt
 
     @abstractmethod
     def distances(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> Iterator[FloatArray]:
-        """Distances of the levels of all labels above revealed values, in noise scales, ``(J, ..., M)``.
+        """Yield how far all labels' levels are above the revealed values, ``(J, ..., M)``.
 
-        The coordinates that a message reveals come in order, J at a time; +inf where h_t never
-        goes.
+        In noise scales; +inf for labels that h_t never reaches. The coordinates that a message
+        reveals come in order, J at a time.
         """
 
     def noise(self, candidates: FloatArray, cells: Cells | None = None) -> Noise:
-        """The public noise scales, offset and slope at these candidates."""
+        """Return the public noise scales, offset and slope at candidates ``(..., K, M)``.
+
+        ``cells`` are those of the candidates, if they are known.
+        """
         scale = self._scale
         if self.calibration == "tight":
-            lowest, highest = self.ranges(candidates, cells or self.clipping.cells(candidates))
-            ranges = highest - lowest
-            # A coordinate of no range carries no label: unit scale (or the paper's, if less) hides
-            # the rounding of its levels, of which a tiny range consists, too.
-            scale = scale * ranges
-            scale = np.where(ranges > NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
+            if cells is None:
+                cells = self.clipping.cells(candidates)
+            lowest, highest = self.ranges(candidates, cells)
+            widths = highest - lowest
+            # A coordinate of width 0 does not depend on the label. A tiny width consists of
+            # rounding errors, which unit scale hides too (or the paper's scale, if that is less).
+            scale = scale * widths
+            scale = np.where(widths > NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
         offset = self._reach * scale.max(axis=-1)
-        return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
+        slope = 1.0 / (self.log_kt + 2.0 * offset)
+        return Noise(scale, offset, slope)
 
     def to_loss(
         self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray
     ) -> FloatArray:
-        """The loss that a noisy log-likelihood turns into, Section 4, eq. (8)."""
+        """Map noisy log-likelihoods to losses, Section 4, eq. (8)."""
         return mark_revealed(-slope * (log_likelihood + (np.log(self.num_labels) - offset)))
 
     def from_loss(self, losses: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
-        """The inverse of :meth:`to_loss`: the noisy log-likelihood that a loss stands for."""
+        """Map losses to noisy log-likelihoods: the inverse of :meth:`to_loss`."""
         return offset - np.log(self.num_labels) - losses / slope
 
 
@@ -215,53 +240,60 @@ class LaplaceSingle(NoisyChannel):
     def distances(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> Iterator[FloatArray]:
-        yield self._read(messages, candidates, cells)[0][None]
+        reading = self._read(messages, candidates, cells)
+        yield reading.distances[None]
 
-    def _read(
-        self, messages: Messages, candidates: FloatArray, cells: Cells
-    ) -> tuple[FloatArray, FloatArray]:
-        """The distances ``(..., M)`` in the revealed coordinate, and the noise scale of its loss."""
-        noise, coordinate = self.noise(candidates, cells), revealed_coordinate(messages)
+    def _read(self, messages: Messages, candidates: FloatArray, cells: Cells) -> _Reading:
+        """Read what messages reveal, in the noise scales of the coordinates that they reveal."""
+        noise = self.noise(candidates, cells)
+        coordinate = revealed_coordinate(messages)
         scale = at(noise.scale, coordinate)
-        revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope) / scale
-        if candidates.ndim == 2:  # one table for all rounds
-            table = self._levels_by_label(candidates, cells)
-            levels = table.T[coordinate] if table.flags.f_contiguous else masses(table, coordinate)
+        log_likelihood = self.from_loss(at(messages, coordinate), noise.offset, noise.slope)
+        revealed = log_likelihood / scale
+
+        if candidates.ndim == 2:
+            # One table for all rounds: its levels are kept.
+            levels_by_label = self._levels_by_label(candidates, cells)
+            if levels_by_label.flags.f_contiguous:
+                levels = levels_by_label.T[coordinate]
+            else:
+                levels = masses(levels_by_label, coordinate)
         else:
-            masses_of_coordinate = at(candidates, coordinate, slice(None))
-            levels = (
-                self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
-            )
-        return levels - revealed[..., None], scale * noise.slope
+            label_masses = at(candidates, coordinate, slice(None))
+            levels = self._levels_of(label_masses, cells.lengths, cells.total) / scale[..., None]
+        return _Reading(levels - revealed[..., None], scale * noise.slope)
 
     @per_table
     def _levels_by_label(self, candidates: FloatArray, cells: Cells) -> FloatArray:
-        """Levels in noise scales, ``(M, K)``; a hypothesis has its own together in memory if M is large."""
-        levels = self._levels(candidates, cells) / self.noise(candidates, cells).scale[..., None]
-        return levels.T if self.num_labels >= LONG_ROW else np.ascontiguousarray(levels.T)
+        """Return the levels ``log pbar_j[y]`` of a table in noise scales, ``(M, K)``.
 
-    def _log_kernel(
-        self, messages: Messages, candidates: FloatArray, cells: Cells
-    ) -> tuple[FloatArray, FloatArray]:
-        distances, scale = self._read(messages, candidates, cells)
-        log_norm = self.law.log_norm - np.log(scale) - math.log(self.num_hypotheses)
-        return self.law.log_kernel(distances), log_norm
+        If M is large, the levels of one hypothesis are neighbours in memory.
+        """
+        levels = self._levels(candidates, cells) / self.noise(candidates, cells).scale[..., None]
+        if self.num_labels >= LONG_ROW:
+            return levels.T
+        return np.ascontiguousarray(levels.T)
+
+    def _log_kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> LogKernel:
+        reading = self._read(messages, candidates, cells)
+        log_norm = self.law.log_norm - np.log(reading.scale) - math.log(self.num_hypotheses)
+        return LogKernel(self.law.log_kernel(reading.distances), log_norm)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Importance-weighted loss estimates: public centres, plus K times the revealed deviation."""
+        """Return importance-weighted losses: public centres, plus K times the deviation."""
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
-        return importance_weighted_losses(messages, revealed, *self.ranges(candidates, cells))
+        return importance_weighted_losses(messages, revealed, self.ranges(candidates, cells))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """The messages without noise, from every label and coordinate.
+        """Return the messages without noise, for all labels and coordinates.
 
         Between two breakpoints ``log pbar_j[y]`` a mixture of Laplace densities is
-        ``A e^v + B e^-v``, so the ratio of two is monotone there, and it is constant in the tails:
-        it is largest at a breakpoint.
+        ``A e^v + B e^-v``, so the ratio of two is monotone there, and it is constant in the tails.
+        So it is largest at a breakpoint.
         """
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
@@ -272,9 +304,10 @@ class LaplaceSingle(NoisyChannel):
 
 
 class VectorChannel(NoisyChannel):
-    """The losses of all hypotheses, each with independent noise. Needs delta > 0.
+    """Base of the channels that send the losses of all hypotheses, each with independent noise.
 
-    ``h_t(y)`` is drawn once and shared by all coordinates, so what hides ``h_t(y)`` hides y.
+    They need delta > 0. ``h_t(y)`` is drawn once and shared by all coordinates, so that what hides
+    ``h_t(y)`` hides y.
     """
 
     pure: ClassVar[bool] = False
@@ -304,74 +337,89 @@ class VectorChannel(NoisyChannel):
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> Iterator[FloatArray]:
         noise = self.noise(candidates, cells)
-        revealed = (
-            self.from_loss(messages, noise.offset[..., None], noise.slope[..., None]) / noise.scale
-        )
+        log_likelihoods = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
+        revealed = log_likelihoods / noise.scale
         levels = self._levels(candidates, cells) / noise.scale[..., None]
-        shape = (*np.broadcast_shapes(levels.shape[:-2], revealed.shape[:-1]), self.num_labels)
-        for start in range(0, self.num_hypotheses, step := max(1, _CHUNK // math.prod(shape))):
-            some = slice(start, start + step)
-            distances = np.empty((revealed[..., some].shape[-1], *shape))
-            out = np.moveaxis(distances, 0, -2)
-            np.subtract(levels[..., some, :], revealed[..., some, None], out=out)
+        leading_shape = np.broadcast_shapes(levels.shape[:-2], revealed.shape[:-1])
+        shape = (*leading_shape, self.num_labels)
+
+        # As many coordinates at a time as stay in the cache.
+        step = max(1, _CHUNK // math.prod(shape))
+        for start in range(0, self.num_hypotheses, step):
+            chunk = slice(start, start + step)
+            distances = np.empty((revealed[..., chunk].shape[-1], *shape))
+            coordinates_last = np.moveaxis(distances, 0, -2)
+            np.subtract(levels[..., chunk, :], revealed[..., chunk, None], out=coordinates_last)
             yield distances
 
-    def _log_kernel(
-        self, messages: Messages, candidates: FloatArray, cells: Cells
-    ) -> tuple[FloatArray, FloatArray]:
-        kernel, noise = (
-            np.zeros((*messages.shape[:-1], self.num_labels)),
-            self.noise(candidates, cells),
-        )
+    def _log_kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> LogKernel:
+        terms = np.zeros((*messages.shape[:-1], self.num_labels))
         for distances in self.distances(messages, candidates, cells):
             for log_kernel in self.law.log_kernel(distances):
-                kernel += log_kernel
-        log_norm = self.law.log_norm - np.log(noise.scale * noise.slope[..., None])
-        return kernel, np.broadcast_to(log_norm.sum(axis=-1), messages.shape[:-1])
+                terms += log_kernel
+
+        noise = self.noise(candidates, cells)
+        log_norms = self.law.log_norm - np.log(noise.scale * noise.slope[..., None])
+        log_norm = np.broadcast_to(log_norms.sum(axis=-1), messages.shape[:-1])
+        return LogKernel(terms, log_norm)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Loss estimates: the noisy log-likelihoods, negated, without the public offset."""
+        """Return the noisy log-likelihoods without the public offset, negated."""
         noise = self.noise(candidates)
         return -self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
 
     @abstractmethod
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
-        """The least delta of the noise when coordinates move by ``shifts`` ``(K,)``, in their scales."""
+        """Bound the least delta of noise on coordinates that move by ``shifts`` ``(K,)`` scales."""
 
     def delta_bounds(
         self, candidates: FloatArray, epsilon: float, posterior: Public = None
     ) -> DeltaBounds:
-        """Bounds on the least delta, from the noise's own accounting.
+        """Bound the least delta by the accounting of the noise.
 
-        Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps.
-        Below: two labels that are far apart, and the event S on which their kernels P and P' differ
-        most. Mixed with a share mu = 1/T of the average A over all cells, they differ by at least
-        ``(1 - mu) delta - (e^eps - 1) mu A(S)``, and ``A(S) <= P(S) + delta'`` with delta' the
-        bound above.
+        From above: no two labels move a coordinate by more than its range, and mixing by h_t only
+        helps.
+
+        From below: let P and P' be the kernels of two labels that are far apart, and S the event on
+        which they differ most. Mixed with a share mu = 1/T of the average A over all cells, they
+        differ by at least ``(1 - mu) delta - (e^eps - 1) mu A(S)``. Here ``A(S) <= P(S) + delta'``
+        with delta' the bound from above, and ``P(S) <= delta(e) / (1 - e^(e - eps))`` for all e
+        below eps.
         """
         cells = self.clipping.cells(candidates)
         levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
         levels = levels / self.noise(candidates, cells).scale[:, None]
         upper = self._delta(np.ptp(levels, axis=-1), epsilon).upper
-        # Two labels that are far apart, among those that are extreme in a coordinate.
-        extreme = levels[:, np.unique([levels.argmax(axis=-1), levels.argmin(axis=-1)])]
-        moves = np.abs(extreme[:, :, None] - extreme[:, None, :]).reshape(len(levels), -1)
-        shifts = moves[:, np.square(moves).sum(axis=0).argmax()]
-        mixing, gain = self.clipping.mixing, np.expm1(min(epsilon, 700.0))
-        # delta(e) >= (1 - e^(e - eps)) P(S) for every e below eps.
-        levels_below = (0.5 * epsilon, 0.9 * epsilon)
-        tails = [self._delta(shifts, e).upper / -np.expm1(e - epsilon) for e in levels_below]
-        average = min(1.0, min(tails) + upper)
+
+        shifts = _largest_move(levels)
+        probability = min(
+            self._delta(shifts, lower_epsilon).upper / -np.expm1(lower_epsilon - epsilon)
+            for lower_epsilon in (0.5 * epsilon, 0.9 * epsilon)
+        )
+        average = min(1.0, probability + upper)
+        mixing = self.clipping.mixing
+        gain = np.expm1(min(epsilon, 700.0))
         lower = (1.0 - mixing) * self._delta(shifts, epsilon).lower - gain * mixing * average
         return DeltaBounds(max(0.0, float(lower)), upper)
 
 
-class LaplaceVector(VectorChannel):
-    """The log-likelihoods of all hypotheses, each with Laplace noise (Algorithm 1, eq. (8)); needs delta > 0.
+def _largest_move(levels: FloatArray) -> FloatArray:
+    """Return by how much each of K coordinates moves between two labels that are far apart.
 
-    Every coordinate gets independent noise of scale
+    The labels are the farthest pair of those that are extreme in a coordinate of levels ``(K, M)``.
+    """
+    extreme = levels[:, np.unique([levels.argmax(axis=-1), levels.argmin(axis=-1)])]
+    moves = np.abs(extreme[:, :, None] - extreme[:, None, :]).reshape(len(levels), -1)
+    farthest = np.square(moves).sum(axis=0).argmax()
+    return moves[:, farthest]
+
+
+class LaplaceVector(VectorChannel):
+    """The log-likelihoods of all hypotheses, each with Laplace noise (Algorithm 1, eq. (8)).
+
+    It needs delta > 0. Every coordinate gets independent noise of scale
     ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``; with ``calibration="tight"`` the
     composition is accounted numerically, from the range that each coordinate really has.
 
@@ -405,16 +453,17 @@ class LaplaceVector(VectorChannel):
 
 
 class GaussianVector(VectorChannel):
-    """The log-likelihoods of all hypotheses, each with Gaussian noise; needs delta > 0.
+    """The log-likelihoods of all hypotheses, each with Gaussian noise.
 
-    As :class:`LaplaceVector`, with normal noise: scaled to ranges of 1, K coordinates move by at
-    most sqrt(K) in Euclidean norm, which the analytic Gaussian mechanism (Balle and Wang 2018)
-    hides.
+    It needs delta > 0. As :class:`LaplaceVector`, with normal noise: scaled to ranges of 1, K
+    coordinates move by at most sqrt(K) in Euclidean norm, which the analytic Gaussian mechanism
+    (Balle and Wang 2018) hides.
 
     Example:
         K = 3, T = 100, eps = 1, delta = 1e-5: a standard deviation of 37 in log-likelihood units.
 
-        >>> GaussianVector(3, 3, 100, delta=1e-5).noise(np.full((3, 3), 1 / 3)).scale.round(1).tolist()
+        >>> table = np.full((3, 3), 1 / 3)
+        >>> GaussianVector(3, 3, 100, delta=1e-5).noise(table).scale.round(1).tolist()
         [36.9, 36.9, 36.9]
 
     Privacy: with shift s in units of the standard deviation, delta is

@@ -28,7 +28,8 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         label 0:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> np.exp(RandomizedResponse(3, 3, 100).log_likelihood(np.array(0), table)).round(3).tolist()
+        >>> channel = RandomizedResponse(3, 3, 100)
+        >>> np.exp(channel.log_likelihood(np.array(0), table)).round(3).tolist()
         [0.43, 0.321, 0.248]
 
     Privacy: a report is ``e^eps`` times likelier from its own label than from another, and never
@@ -44,7 +45,8 @@ class RandomizedResponse(EvenChannel, LabelChannel):
 
     @cached_property
     def _log_fit(self) -> float:
-        """The log probability of reporting the label itself; divided through by e^eps, which overflows."""
+        """Log probability of reporting the label itself."""
+        # e^eps / (e^eps + M - 1), divided through by e^eps, which may overflow.
         return -math.log1p((self.num_labels - 1) * math.exp(-self.epsilon))
 
     @property
@@ -54,7 +56,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
-        """The reported label."""
+        """Space of messages: the reported label."""
         return gym.spaces.Discrete(self.num_labels)
 
     def encode(
@@ -64,8 +66,10 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        others = (labels + 1 + integers(self.num_labels - 1, uniforms[..., 1])) % self.num_labels
-        return np.where(uniforms[..., 0] < math.exp(self._log_fit), labels, others)
+        keeps = uniforms[..., 0] < math.exp(self._log_fit)
+        steps_to_another = 1 + integers(self.num_labels - 1, uniforms[..., 1])
+        others = (labels + steps_to_another) % self.num_labels
+        return np.where(keeps, labels, others)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -76,7 +80,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         return masses(candidates, np.asarray(messages))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Label 0 as a message: all messages have the same ratio."""
+        """Return label 0; every message attains the worst ratio."""
         return np.array([0])
 
 
@@ -97,7 +101,8 @@ class Identity(RandomizedResponse):
         if not validation.real("epsilon", epsilon) > 0.0:
             raise ValueError(f"epsilon must be positive, got {epsilon}")
         warnings.warn(
-            "the channel 'identity' reveals every label: it gives no privacy at all (epsilon = inf)",
+            "the channel 'identity' reveals every label: it gives no privacy at all (epsilon = "
+            "inf)",
             NoPrivacyWarning,
             stacklevel=2,
         )

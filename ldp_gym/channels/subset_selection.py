@@ -1,4 +1,4 @@
-"""Subset selection and unary encoding: a random set of names that tends to hold the user's own."""
+"""Subset selection and unary encoding: a random set of names that tends to hold the user's."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 
 
 class SubsetChannel(EvenChannel):
-    """A random set of w out of N names, ``e^eps`` times likelier if it holds the user's name.
+    """Base of the channels that send a random set of w out of N names.
 
-    By default w is N / (e^eps + 1), rounded, as Ye and Barg (2018) choose it to estimate a
-    distribution. The base measure of :meth:`log_density` counts sets.
+    A set is ``e^eps`` times likelier if it holds the user's name. By default w is N / (e^eps + 1),
+    rounded, as Ye and Barg (2018) choose it to estimate a distribution. The base measure of
+    :meth:`log_density` counts sets.
     """
 
     @property
@@ -34,12 +35,12 @@ class SubsetChannel(EvenChannel):
 
     @property
     def holding(self) -> float:
-        """The probability that the set holds the name: ``e^eps w / (e^eps w + N - w)``."""
+        """Probability that the set holds the name: ``e^eps w / (e^eps w + N - w)``."""
         return 1.0 / (1.0 + (self.num_names / self.size - 1.0) * math.exp(-self.epsilon))
 
     @cached_property
     def _log_fit(self) -> float:
-        """The log probability of one set that holds the name."""
+        """Log probability of one set that holds the name."""
         return math.log(self.holding) - log_binomial(self.num_names - 1, self.size - 1)
 
     @property
@@ -49,69 +50,77 @@ class SubsetChannel(EvenChannel):
 
     @abstractmethod
     def _write(self, sets: FloatArray) -> Messages:
-        """Sets ``(..., N)``, zeros and ones, as messages."""
+        """Convert sets ``(..., N)``, zeros and ones, to messages."""
 
     @abstractmethod
     def _read(self, messages: Messages) -> FloatArray:
-        """The sets of messages, as zeros and ones: the inverse of :meth:`_write`."""
+        """Convert messages to sets ``(..., N)``, zeros and ones: the inverse of :meth:`_write`."""
 
     def possible(self, messages: Messages) -> BoolArray:
         sets = self._read(messages)
-        return (self._write(sets) == messages).all(axis=-1) & (sets.sum(axis=-1) == self.size)
+        is_set = (self._write(sets) == messages).all(axis=-1)
+        return is_set & (sets.sum(axis=-1) == self.size)
 
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
-        """Sets ``(..., N)`` as zeros and ones: the w least uniforms, the user's name put first or last."""
-        own = np.where(uniforms[..., 0] < self.holding, -1.0, 2.0)
-        order = np.where(
-            np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:]
-        )
-        last = np.partition(order, self.size - 1, axis=-1)[..., self.size - 1, None]
-        return (order <= last).astype(np.float64)
+        """Draw sets ``(..., N)``, zeros and ones, for users' names ``(...)``.
+
+        The first uniform decides whether the set holds the user's name. Each name has another one,
+        and the w names with the smallest are in the set; the user's name is put first or last.
+        """
+        holds = uniforms[..., 0] < self.holding
+        own_key = np.where(holds, -1.0, 2.0)
+        is_own = np.arange(self.num_names) == names[..., None]
+        keys = np.where(is_own, own_key[..., None], uniforms[..., 1:])
+        largest_in_set = np.partition(keys, self.size - 1, axis=-1)[..., self.size - 1, None]
+        return (keys <= largest_in_set).astype(np.float64)
 
     @property
     def agreement_rates(self) -> tuple[float, float]:
-        """The probabilities that the set holds the user's own name, and another."""
+        """Probabilities that the set holds the user's name, and that it holds another name."""
         return self.holding, (self.size - self.holding) / (self.num_names - 1)
 
     @property
     def num_public_coins(self) -> int:
-        """Number of public coins: N, which order the names on a circle, of which the sets are windows."""
+        """Number of public coins: N, which put the names in order on a circle."""
         return self.num_names
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """All N cyclic windows of ``size`` names."""
+        """Return all N windows of w names on the circle."""
         return self._write(draw_windows(coins, np.array(self.size)))
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """All sets of w names, if they are few; else windows on random circles of names."""
+        """List all sets of w names if they are few, else the windows of random circles."""
         sets = all_subsets(self.num_names, self.size)
-        return (
-            self._list_by_draws(candidates, posterior)
-            if sets is None
-            else complete_list(self._write(sets))
-        )
+        if sets is None:
+            return self._list_by_draws(candidates, posterior)
+        return complete_list(self._write(sets))
 
 
 def log_binomial(n: int, k: int) -> float:
-    """The logarithm of n over k, by Stirling's formula: differences of ``lgamma`` lose digits at large n."""
+    """Return the logarithm of the binomial coefficient n over k.
+
+    By Stirling's formula: differences of ``lgamma`` lose digits at large n.
+
+    Example:
+        >>> round(log_binomial(5, 2), 12) == round(math.log(10), 12)
+        True
+    """
     if k in (0, n):
         return 0.0
     entropy = k * math.log(n / k) - (n - k) * math.log1p(-k / n)
-    rest = _stirling_rest(n) - _stirling_rest(k) - _stirling_rest(n - k)
-    return entropy + 0.5 * math.log(n / (2.0 * math.pi * k * (n - k))) + rest
+    root = 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
+    remainder = _stirling_remainder(n) - _stirling_remainder(k) - _stirling_remainder(n - k)
+    return entropy + root + remainder
 
 
-def _stirling_rest(n: int) -> float:
-    """``log n! - (n + 1/2) log n + n - log(2 pi) / 2``, the rest of Stirling's formula."""
+def _stirling_remainder(n: int) -> float:
+    """Return what Stirling's formula leaves: ``log n! - (n + 1/2) log n + n - log(2 pi) / 2``."""
     if n < 16:
-        return (
-            math.log(math.factorial(n))
-            - (n + 0.5) * math.log(n)
-            + n
-            - 0.5 * math.log(2.0 * math.pi)
-        )
+        log_factorial = math.log(math.factorial(n))
+        return log_factorial - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
+    # Its asymptotic series in 1/n.
     square = 1.0 / (n * n)
     return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / n
 
@@ -163,14 +172,14 @@ class SubsetSelection(SubsetChannel, LabelChannel):
         return self._read(messages)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """The set of the first w labels: all sets have the same ratio."""
+        """Return the set of the first w labels; every set attains the worst ratio."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]
 
 
 class UnaryEncoding(LabelChannel):
     """A noisy bit for every label (OUE, Wang et al. 2017).
 
-    The message is M independent bits: 1 with probability 1/2 for the user's own label and
+    The message is M independent bits: 1 with probability 1/2 for the user's label and
     ``1 / (e^eps + 1)`` for the others. Given how many bits are 1, which says nothing about the
     label, it is subset selection.
 
@@ -180,7 +189,8 @@ class UnaryEncoding(LabelChannel):
         ``0.5 * 0.269 * 0.731 = 0.098`` from others.
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> np.exp(UnaryEncoding(3, 3, 100).log_density(np.array([1, 0, 0]), table)).round(3).tolist()
+        >>> message = np.array([1, 0, 0])
+        >>> np.exp(UnaryEncoding(3, 3, 100).log_density(message, table)).round(3).tolist()
         [0.267, 0.098, 0.098]
 
     Privacy: a vector has ``e^eps`` times the probability from a label whose bit is 1 than from one
@@ -218,15 +228,17 @@ class UnaryEncoding(LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        own = np.arange(self.num_labels) == np.asarray(labels)[..., None]
-        return (uniforms < np.where(own, *self.agreement_rates)).astype(np.int8)
+        rate_of_own, rate_of_others = self.agreement_rates
+        is_own = np.arange(self.num_labels) == np.asarray(labels)[..., None]
+        bits = uniforms < np.where(is_own, rate_of_own, rate_of_others)
+        return bits.astype(np.int8)
 
     def _log_fits(
         self, messages: Messages, candidates: FloatArray, posterior: Public
     ) -> FloatArray:
-        """The log probability of messages from a label whose bit is 1, ``(..., 1)``."""
-        others = messages.sum(axis=-1, keepdims=True, dtype=np.float64) - 1.0
-        return math.log(0.5) + (self.num_labels - 1) * self._log_zero - others * self.epsilon
+        """Return the log probability of messages from a label whose bit is 1, ``(..., 1)``."""
+        other_ones = messages.sum(axis=-1, keepdims=True, dtype=np.float64) - 1.0
+        return math.log(0.5) + (self.num_labels - 1) * self._log_zero - other_ones * self.epsilon
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -234,21 +246,25 @@ class UnaryEncoding(LabelChannel):
         return messages.astype(np.float64)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """The message whose only 1 is the first bit: the ratio does not depend on the other bits."""
+        """Return the message whose first bit is its only 1; other bits do not change the ratio."""
         return (np.arange(self.num_labels) == 0).astype(np.int8)[None]
 
     @property
     def num_public_coins(self) -> int:
-        """Number of public coins, 2 M: half draw the number of ones, which is independent of the label."""
+        """Number of public coins, 2 M: half of them draw the number of ones, half a circle."""
         return 2 * self.num_labels
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Windows of labels on a random circle, as in subset selection."""
-        bits, coins = np.split(coins, 2)
-        size = np.count_nonzero(
-            bits < np.where(np.arange(self.num_labels) == 0, *self.agreement_rates)
-        )
-        windows = draw_windows(coins, np.array(size)).astype(np.int8)
-        return windows if 0 < size < self.num_labels else windows[:1]
+        """Return the windows of labels on a random circle, as in subset selection.
+
+        The number of ones is public: it has the same law for all labels, that of a message from
+        label 0.
+        """
+        size_coins, circle_coins = np.split(coins, 2)
+        size = np.count_nonzero(self.encode(np.array(0), candidates, size_coins))
+        windows = draw_windows(circle_coins, np.array(size)).astype(np.int8)
+        if size in (0, self.num_labels):
+            return windows[:1]  # all are equal
+        return windows

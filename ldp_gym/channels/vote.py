@@ -1,4 +1,4 @@
-"""Votes: a label votes for the hypothesis that gives it the largest probability; equals share the vote.
+"""Votes: a label votes for the hypothesis that gives it the largest probability.
 
 The channel ``vote`` sends a set of hypotheses that tends to hold the one voted for; ``wheel`` puts
 them on a circle, and sends an arc that tends to cover it.
@@ -7,7 +7,7 @@ them on a circle, and sends an arc that tends to cover it.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -37,7 +37,9 @@ _CIRCLE_STEPS = 2.0**40
 
 @per_table
 def votes(candidates: FloatArray) -> FloatArray:
-    """Share of each label's vote that each hypothesis gets, ``(..., K, M)``; equals share it evenly.
+    """Return the share of each label's vote that each hypothesis gets, ``(..., K, M)``.
+
+    Hypotheses with equal probabilities share a vote evenly.
 
     Example:
         >>> votes(np.array([[0.6, 0.2, 0.2], [0.6, 0.1, 0.3]])).tolist()
@@ -50,24 +52,29 @@ def votes(candidates: FloatArray) -> FloatArray:
 
 
 def winners(candidates: FloatArray) -> IntArray:
-    """The hypotheses ``(..., J)`` that labels vote for, filled up with others where they are fewer."""
-    wins = votes(candidates).any(axis=-1)
-    return np.argsort(~wins, axis=-1, kind="stable")[..., : np.count_nonzero(wins, axis=-1).max()]
+    """Return the hypotheses ``(..., J)`` that labels vote for.
+
+    J is the largest number of them in any table; others fill up where they are fewer.
+    """
+    gets_votes = votes(candidates).any(axis=-1)
+    winners_first = np.argsort(~gets_votes, axis=-1, kind="stable")
+    most = np.count_nonzero(gets_votes, axis=-1).max()
+    return winners_first[..., :most]
 
 
 def vote_laws_of_winners(candidates: FloatArray) -> FloatArray:
-    """Probability that a label of hypothesis k votes for each of :func:`winners`, ``(..., K, J)``."""
+    """Return the probability that a label of ``f_k`` votes for :func:`winners`, ``(..., K, J)``."""
     shares = np.take_along_axis(votes(candidates), winners(candidates)[..., None], axis=-2)
     return np.einsum("...km,...jm->...kj", candidates, shares)
 
 
 def cast_votes(candidates: FloatArray, labels: IntArray, coins: FloatArray) -> IntArray:
-    """The hypotheses that labels ``(...)`` vote for; private coins ``(...)`` decide where equals share."""
+    """Draw the hypotheses that labels ``(...)`` vote for; private coins ``(...)`` break ties."""
     return categorical(masses(votes(candidates), labels), coins)
 
 
 class Vote(SubsetChannel):
-    """A random set of hypotheses that probably holds the one that likes the label best.
+    """A random set of hypotheses that tends to hold the one with the largest probability.
 
     The label votes for ``v(y) = argmax_j f_j(x)[y]``; among equals a private coin decides. The
     message is a set of w hypotheses by subset selection, ``e^eps`` times likelier if it holds v(y),
@@ -79,7 +86,8 @@ class Vote(SubsetChannel):
         naming 1 has the probabilities
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> np.exp(Vote(3, 3, 100).log_likelihood(np.array([-1.0, 1.0, 1.0]), table)).round(3).tolist()
+        >>> message = np.array([-1.0, 1.0, 1.0])
+        >>> np.exp(Vote(3, 3, 100).log_likelihood(message, table)).round(3).tolist()
         [0.43, 0.321, 0.248]
 
     Privacy: a set has one probability if it holds the vote and ``e^-eps`` times that if not, and
@@ -100,11 +108,13 @@ class Vote(SubsetChannel):
 
     @cached_property
     def size(self) -> int:
-        """Number of names in a set: ``r* K``, rounded, which tells most about a vote; from 1 to K - 1."""
-        return min(max(1, round(best_share(self.epsilon) * self.num_names)), self.num_names - 1)
+        """Number of names in a set, which tells most about a vote: ``r* K``, rounded."""
+        best_size = round(best_share(self.epsilon) * self.num_names)
+        return min(max(1, best_size), self.num_names - 1)
 
     @property
     def num_uniforms(self) -> int:
+        """Number of uniforms: those of the set, and one that decides between equals."""
         return super().num_uniforms + 1
 
     @property
@@ -125,8 +135,10 @@ class Vote(SubsetChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        chosen = cast_votes(candidates, np.asarray(labels), uniforms[..., -1])
-        return self._write(self._draw(chosen, uniforms[..., :-1]))
+        set_uniforms = uniforms[..., :-1]
+        tie_coin = uniforms[..., -1]
+        voted_for = cast_votes(candidates, np.asarray(labels), tie_coin)
+        return self._write(self._draw(voted_for, set_uniforms))
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -136,18 +148,35 @@ class Vote(SubsetChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Quadratic score of each hypothesis, with its votes in place of its labels."""
+        """Return the quadratic scores of hypotheses, with their votes in place of their labels."""
         own, other = self.agreement_rates
-        squares = (own - other) * np.square(vote_laws_of_winners(candidates)).sum(axis=-1)
-        return squares - 2.0 * self._chances(messages, candidates, posterior)
+        squares = np.square(vote_laws_of_winners(candidates)).sum(axis=-1)
+        chances = self._chances(messages, candidates, posterior)
+        return (own - other) * squares - 2.0 * chances
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
-        return self.messages_given_coins(np.arange(self.num_names) / self.num_names, candidates)
+        """Return the windows of one circle of names.
+
+        A density takes two values, so that any log ratio is eps or 0.
+        """
+        in_order = np.arange(self.num_names) / self.num_names
+        return self.messages_given_coins(in_order, candidates)
+
+
+class _Arc(NamedTuple):
+    """The arc that a message of :class:`Wheel` reports, at given candidates.
+
+    Attributes:
+        length: r, ``(..., 1)``.
+        log_density: log density of an arc that covers the hypothesis voted for, ``(..., 1)``.
+    """
+
+    length: FloatArray
+    log_density: FloatArray
 
 
 class Wheel(TwoLevelChannel):
-    """A noisy arc on a circle of hypotheses, which probably covers the one that likes the label best.
+    """A noisy arc on a circle of hypotheses, which tends to cover the one voted for.
 
     Each hypothesis stands on a circle of circumference 1, in public random order, in the middle of
     a stretch as long as the public probability of a vote for it (``v(y) = argmax_j f_j(x)[y]``, as
@@ -181,7 +210,7 @@ class Wheel(TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Number of uniforms: K for places on the circle; one each for covering, the arc's start and ties."""
+        """Number of uniforms: K for places on the circle; for covering, the start and ties."""
         return self.num_hypotheses + 3
 
     @property
@@ -190,29 +219,33 @@ class Wheel(TwoLevelChannel):
         return gym.spaces.Box(0.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def possible(self, messages: Messages) -> BoolArray:
-        """Mask ``(...)`` of messages whose distances are all positive."""
+        """Return a mask ``(...)`` of messages whose distances are all positive."""
         return np.asarray((messages > 0.0).all(axis=-1))
 
     @per_table
     def _stretches(self, candidates: FloatArray) -> FloatArray:
-        """Probability ``(..., K)`` of a vote for each hypothesis under the uniform mixture."""
+        """Return the probability of a vote for each hypothesis under the mixture, ``(..., K)``."""
         uniform = uniform_distribution(self.num_hypotheses)
         return expectations(votes(candidates), mixture(uniform, candidates))
 
-    def _arc(self, stretches: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The arc's length r, and the log density of an arc that covers: ``(..., 1)`` each.
+    def _arc(self, stretches: FloatArray) -> _Arc:
+        """Return the arc for stretches ``(..., K)``.
 
-        ``r*``, unless one hypothesis has more than that: then as much, up to a half.
+        Its length is ``r*``; if one stretch is longer, the length of that stretch, up to 1/2.
         """
-        arc = np.clip(stretches.max(axis=-1, keepdims=True), best_share(self.epsilon), 0.5)
-        return arc, self.epsilon - np.logaddexp(np.log(arc) + self.epsilon, np.log1p(-arc))
+        longest = stretches.max(axis=-1, keepdims=True)
+        length = np.clip(longest, best_share(self.epsilon), 0.5)
+        # e^eps / (r e^eps + 1 - r), in logarithms.
+        log_total = np.logaddexp(np.log(length) + self.epsilon, np.log1p(-length))
+        return _Arc(length, self.epsilon - log_total)
 
     def _places(self, coins: FloatArray, stretches: FloatArray) -> FloatArray:
-        """Places of the hypotheses on the circle when uniforms ``(..., K)`` have put them in order."""
+        """Return the hypotheses' places on the circle, ``(..., K)``, in the order of the coins."""
         order = coins.argsort(axis=-1)
         lengths = np.take_along_axis(np.broadcast_to(stretches, coins.shape), order, axis=-1)
+        middles = np.cumsum(lengths, axis=-1) - lengths / 2.0
         places = np.empty(coins.shape)
-        np.put_along_axis(places, order, np.cumsum(lengths, axis=-1) - lengths / 2.0, axis=-1)
+        np.put_along_axis(places, order, middles, axis=-1)
         return _on_grid(places)
 
     def encode(
@@ -222,83 +255,121 @@ class Wheel(TwoLevelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        order_coins = uniforms[..., :-3]
+        cover_coin = uniforms[..., -3]
+        start_coin = uniforms[..., -2]
+        tie_coin = uniforms[..., -1]
+
         stretches = self._stretches(candidates)
-        places = self._places(uniforms[..., :-3], stretches)
-        chosen = cast_votes(candidates, np.asarray(labels), uniforms[..., -1])
-        arc, log_density = (side[..., 0] for side in self._arc(stretches))
-        covers = uniforms[..., -3] < arc * np.exp(log_density)
-        chosen = np.broadcast_to(chosen, places.shape[:-1])
-        start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -2]
-        return _behind(places, _on_grid(start)[..., None])
+        places = self._places(order_coins, stretches)
+        voted_for = cast_votes(candidates, np.asarray(labels), tie_coin)
+        place = at(places, np.broadcast_to(voted_for, places.shape[:-1]))
+
+        # An arc that covers the place starts up to r before it, any other up to 1 - r behind it.
+        arc = self._arc(stretches)
+        length = arc.length[..., 0]
+        covers = cover_coin < length * np.exp(arc.log_density[..., 0])
+        start = place + np.where(covers, -length, 1.0 - length) * start_coin
+        return _distances_behind(_on_grid(start)[..., None], places)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        arc, _ = self._arc(self._stretches(candidates))
-        return mixture((messages <= arc).astype(np.float64), votes(candidates))
+        arc = self._arc(self._stretches(candidates))
+        return self._covered(messages, candidates, arc)
+
+    def _covered(self, messages: Messages, candidates: FloatArray, arc: _Arc) -> FloatArray:
+        """Return the share of each label's vote for covered hypotheses, ``(..., M)``."""
+        is_covered = (messages <= arc.length).astype(np.float64)
+        return mixture(is_covered, votes(candidates))
 
     def _log_fits(
         self, messages: Messages, candidates: FloatArray, posterior: Public
     ) -> FloatArray:
-        return self._arc(self._stretches(candidates))[1]
+        return self._arc(self._stretches(candidates)).log_density
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        arc, log_density = self._arc(self._stretches(candidates))
-        covered = mixture((messages <= arc).astype(np.float64), votes(candidates))
-        return log_mixture(expectations(candidates, covered), log_density, self.epsilon)
+        # As in the base class, but the arc is worked out once.
+        arc = self._arc(self._stretches(candidates))
+        chances = expectations(candidates, self._covered(messages, candidates, arc))
+        return log_mixture(chances, arc.log_density, self.epsilon)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        laws, names = vote_laws_of_winners(candidates), winners(candidates)
-        arc, log_density = self._arc(self._stretches(candidates))
+        laws = vote_laws_of_winners(candidates)
+        arc = self._arc(self._stretches(candidates))
+        names = winners(candidates)
         names = np.broadcast_to(names, (*messages.shape[:-1], names.shape[-1]))
         places = np.take_along_axis(messages, names, axis=-1)
-        apart = np.abs(places[..., :, None] - places[..., None, :])
-        # How many of the starts make an arc cover both of two hypotheses, (..., J, J).
-        both = np.maximum(arc[..., None] - np.minimum(apart, 1.0 - apart), 0.0)
-        squares = np.exp(log_density) * np.einsum("...kj,...kj->...k", laws, laws @ both)
-        return quadratic_losses(
-            self._chances(messages, candidates, posterior), squares, self.epsilon
-        )
+
+        # The measure of the starts from which an arc covers two hypotheses, (..., J, J).
+        differences = np.abs(places[..., :, None] - places[..., None, :])
+        distances = np.minimum(differences, 1.0 - differences)
+        covers_two = np.maximum(arc.length[..., None] - distances, 0.0)
+
+        chances = self._chances(messages, candidates, posterior)
+        squares = np.exp(arc.log_density) * np.einsum("...kj,...kj->...k", laws, laws @ covers_two)
+        return quadratic_losses(chances, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """For all orders, or random ones, an arc per interval of starts that cover the same hypotheses."""
-        num_hypotheses, stretches = self.num_hypotheses, self._stretches(candidates)
-        complete = num_hypotheses <= MOST_ORDERED
-        if complete:  # where on the circle the first one stands says nothing
-            coins = np.insert(all_orders(num_hypotheses - 1) + 1.0, 0, 0.0, axis=1)
+        """List arcs for all orders of the hypotheses, or for random ones.
+
+        For each order there is one arc per interval of starts that cover the same hypotheses.
+        """
+        complete = self.num_hypotheses <= MOST_ORDERED
+        if complete:
+            # Where on the circle the first hypothesis stands makes no difference.
+            orders_of_others = all_orders(self.num_hypotheses - 1) + 1.0
+            coins = np.insert(orders_of_others, 0, 0.0, axis=1)
         else:
-            coins = np.random.default_rng(0).random((NUM_DRAWS, num_hypotheses))
+            coins = np.random.default_rng(0).random((NUM_DRAWS, self.num_hypotheses))
+        stretches = self._stretches(candidates)
         places = self._places(coins, stretches)
-        ends = np.sort(
-            np.concatenate([places, places - self._arc(stretches)[0]], axis=-1) % 1.0, axis=-1
-        )
+
+        # An arc begins or ceases to cover a hypothesis where it starts at its place, or r before.
+        arc = self._arc(stretches)
+        ends = np.concatenate([places, places - arc.length], axis=-1) % 1.0
+        ends = np.sort(ends, axis=-1)
         ends = np.concatenate([ends, ends[:, :1] + 1.0], axis=-1)
-        messages = _behind(places[:, None], (ends[:, 1:, None] + ends[:, :-1, None]) / 2.0)
+        starts = (ends[:, 1:] + ends[:, :-1]) / 2.0
+        messages = _distances_behind(starts[..., None], places[:, None])
+
         with np.errstate(divide="ignore"):
             log_weights = np.log(np.diff(ends, axis=-1) / len(places))
-        draws = np.repeat(np.arange(len(places)), 2 * num_hypotheses)
-        return MessageList(
-            messages.reshape(-1, num_hypotheses), log_weights.reshape(-1), draws, complete
-        )
+        draws = np.repeat(np.arange(len(places)), 2 * self.num_hypotheses)
+        messages = messages.reshape(-1, self.num_hypotheses)
+        return MessageList(messages, log_weights.reshape(-1), draws, complete)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """An arc around each hypothesis: a density takes two values, so any ratio is eps or 0."""
+        """Return an arc around each hypothesis of one circle.
+
+        A density takes two values, so that any log ratio is eps or 0.
+        """
         stretches = self._stretches(candidates)
-        places = self._places(np.arange(self.num_hypotheses, dtype=np.float64), stretches)
-        return _behind(places, places[:, None] - self._arc(stretches)[0] / 2.0)
+        in_order = np.arange(self.num_hypotheses, dtype=np.float64)
+        places = self._places(in_order, stretches)
+        starts = places[:, None] - self._arc(stretches).length / 2.0
+        return _distances_behind(starts, places)
 
 
 def _on_grid(places: FloatArray) -> FloatArray:
-    """Places on a grid with exact differences: rounded ones would reveal whose place the arc is at."""
+    """Round places to a grid on which differences are exact.
+
+    Rounded differences would reveal the place from which the arc was drawn.
+    """
     return np.floor(places * _CIRCLE_STEPS) / _CIRCLE_STEPS
 
 
-def _behind(places: FloatArray, start: FloatArray) -> FloatArray:
-    """Distances of places behind the start on the circle, in (0, 1]."""
+def _distances_behind(start: FloatArray, places: FloatArray) -> FloatArray:
+    """Return the distances of places behind a start on the circle, in (0, 1].
+
+    Example:
+        >>> _distances_behind(np.array(0.75), np.array([0.75, 0.0, 0.5])).tolist()
+        [1.0, 0.25, 0.75]
+    """
     distance = places - start
     distance -= np.floor(distance)
     return np.where(distance <= 0.0, 1.0, distance)
