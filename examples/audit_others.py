@@ -21,7 +21,8 @@ Adapter = tuple[str, int, Callable[[int], Any]]
 
 
 def with_numpy(epsilon: float) -> Iterator[Adapter]:
-    rng, keep = np.random.default_rng(0), math.exp(epsilon) / (math.exp(epsilon) + 1)
+    rng = np.random.default_rng(0)
+    keep = math.exp(epsilon) / (math.exp(epsilon) + 1)
     yield "randomized response", 2, lambda label: label if rng.random() < keep else 1 - label
 
 
@@ -50,7 +51,8 @@ def with_pure_ldp(epsilon: float) -> Iterator[Adapter]:
     from pure_ldp.frequency_oracles.direct_encoding import DEClient
     from pure_ldp.frequency_oracles.unary_encoding import UEClient
 
-    direct, unary = DEClient(epsilon, 8), UEClient(epsilon, 8, use_oue=False)
+    direct = DEClient(epsilon, 8)
+    unary = UEClient(epsilon, 8, use_oue=False)
     yield "direct encoding", 8, lambda label: direct.privatise(label + 1)
     yield "symmetric unary encoding", 8, lambda label: unary.privatise(label + 1)
 
@@ -83,13 +85,13 @@ def main() -> None:
     for package, adapters in PACKAGES.items():
         try:
             for name, num_labels, mechanism in adapters(arguments.epsilon):
-                found = audit.estimate_epsilon(
+                estimate = audit.estimate_epsilon(
                     mechanism,
                     num_labels=num_labels,
                     claimed=arguments.epsilon,
                     trials=arguments.trials,
                 )
-                print(f"{package}, {name}: {found.verdict}", flush=True)
+                print(f"{package}, {name}: {estimate.verdict}", flush=True)
         except ImportError as error:
             print(f"{package}: left out ({error})")
 

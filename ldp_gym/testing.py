@@ -55,7 +55,7 @@ _CHECK_GAME = {
 """Game on which a learner without ``example_rules`` is checked."""
 
 _OF_PREDICTIONS = 1e-5, 1e-9
-"""Relative and absolute tolerance of predictions: a network in single precision has seven digits."""
+"""Relative and absolute tolerance of predictions; a network in single precision has seven digits."""
 
 _MOST_ROUNDS = 40
 """Largest number of rounds that a learner plays in its check."""
@@ -70,22 +70,27 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     hypotheses = validation.instance(
         "hypotheses", hypotheses, HypothesisClass, f"a HypothesisClass {_MADE}"
     )
-    shape, dim = (hypotheses.num_hypotheses, hypotheses.num_labels), hypotheses.context_dim
+    shape = hypotheses.num_hypotheses, hypotheses.num_labels
+    dim = hypotheses.context_dim
     _require(min(shape) >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
-    given, candidates = contexts.copy(), hypotheses(contexts)
-    _require_array("candidates", candidates, shape if hypotheses.constant else (2, 3, *shape))
+    contexts_before = contexts.copy()
+
+    candidates = hypotheses(contexts)
+    expected_shape = shape if hypotheses.constant else (2, 3, *shape)
+    _require_array("candidates", candidates, expected_shape)
     _require_distributions("rows", candidates)
-    before, _ = candidates.copy(), hypotheses(-contexts)
-    _require(np.array_equal(candidates, before), "a new array of candidates from every call")
-    _require(
-        np.array_equal(candidates, hypotheses(contexts)), "the same candidates when asked twice"
-    )
-    _require(np.array_equal(contexts, given), "the contexts left as they were")
-    alone, batched = (
-        hypotheses(contexts[1, 2]),
-        candidates if hypotheses.constant else candidates[1, 2],
-    )
+
+    candidates_before = candidates.copy()
+    hypotheses(-contexts)
+    is_kept = np.array_equal(candidates, candidates_before)
+    _require(is_kept, "a new array of candidates from every call")
+    is_repeated = np.array_equal(candidates, hypotheses(contexts))
+    _require(is_repeated, "the same candidates when asked twice")
+    _require(np.array_equal(contexts, contexts_before), "the contexts left as they were")
+
+    alone = hypotheses(contexts[1, 2])
+    batched = candidates if hypotheses.constant else candidates[1, 2]
     _require_array("candidates of one context", alone, shape)
     _require_close(alone, batched, "the same candidates alone and in a batch", absolute=1e-15)
 
@@ -149,24 +154,26 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     hypotheses = hypotheses or SoftmaxLinear(max(getattr(truth, "num_hypotheses", 4), 2), 5, 2)
     batch, rounds = 3, min(6, truth.num_rounds or 6)
     rng = np.random.default_rng(seed)
-    drawn = open_uniforms([rng], (batch, truth.num_episode_uniforms))[0]
+    episode_uniforms = open_uniforms([rng], (batch, truth.num_episode_uniforms))[0]
     uniforms = open_uniforms([rng], (batch, rounds, truth.num_uniforms))[0]
     contexts = rng.standard_normal((batch, rounds, hypotheses.context_dim))
     shape = (batch, rounds, hypotheses.num_hypotheses, hypotheses.num_labels)
     candidates = np.broadcast_to(hypotheses(contexts), shape)
-    episode, every_round = (
-        truth.draw_episode(drawn),
-        np.broadcast_to(np.arange(rounds), (batch, rounds)),
-    )
+    indices = np.broadcast_to(np.arange(rounds), (batch, rounds))
+    episode = truth.draw_episode(episode_uniforms)
     _require(
         len(episode) == batch,
         f"draw_episode() to give one row per episode, got shape {episode.shape}",
     )
 
     def view(games: slice, part: slice) -> TruthView:
-        episode, indices = truth.draw_episode(drawn[games]), every_round[games, part]
-        now = uniforms[games, part], indices, contexts[games, part], candidates[games, part]
-        return TruthView(episode, *now)
+        return TruthView(
+            truth.draw_episode(episode_uniforms[games]),
+            uniforms[games, part],
+            indices[games, part],
+            contexts[games, part],
+            candidates[games, part],
+        )
 
     def distributions(view: TruthView, expected: str) -> FloatArray:
         try:
@@ -176,9 +183,10 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
 
     everything = view(slice(None), slice(None))
     made_for = f"distributions for {hypotheses!r} (pass the class that the truth was made for)"
-    found = distributions(everything, made_for)
-    _require_array("distributions", found, (batch, rounds, shape[-1]), (batch, 1, shape[-1]))
-    at_once = np.broadcast_to(found, (batch, rounds, shape[-1])).copy()
+    returned = distributions(everything, made_for)
+    num_labels = hypotheses.num_labels
+    _require_array("distributions", returned, (batch, rounds, num_labels), (batch, 1, num_labels))
+    at_once = np.broadcast_to(returned, (batch, rounds, num_labels)).copy()
     _require_distributions("distributions", at_once)
     members = np.broadcast_to(truth.members(everything), shape[:2])
     _require((members < shape[2]).all(), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
@@ -196,7 +204,7 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     for game, t in np.ndindex(batch, rounds):
         alone = truth.distributions(view(slice(game, game + 1), slice(t, t + 1)))[0, 0]
         _require_close(alone, at_once[game, t], "the same distribution alone and in a batch")
-    _require_close(found, at_once, "a new array of distributions from every call")
+    _require_close(returned, at_once, "a new array of distributions from every call")
 
 
 def check_channel(
@@ -403,14 +411,16 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
         for t in range(rounds):
             candidates = tape.candidates if shared else at_round(tape.candidates, t)[games]
             messages = tape.messages[games, t]
-            seen, heard = candidates.copy(), messages.copy()
+            candidates_before = candidates.copy()
+            messages_before = messages.copy()
             try:
                 predictions.append(predict_checked(made, candidates, len(games)))
             except ValueError as error:
                 raise AssertionError(str(error)) from error
             made.update(candidates, messages)
-            _require(np.array_equal(seen, candidates), "the candidates left as they were")
-            _require(np.array_equal(heard, messages), "the messages left as they were")
+            is_same = np.array_equal(candidates_before, candidates)
+            _require(is_same, "the candidates left as they were")
+            _require(np.array_equal(messages_before, messages), "the messages left as they were")
         return np.stack(predictions, axis=1)
 
     def new_learner() -> LearnerProtocol:
@@ -430,18 +440,24 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
         )
     if plays_blocks(made):
         begin(made, range(batch))
-        predictions, still = [], shared or tape.candidates.shape[1] == 1
-        for part in (slice(0, rounds // 2), slice(rounds // 2, None)):
-            candidates = tape.candidates if still else tape.candidates[:, part]
-            told = None if tape.log_likelihoods is None else tape.log_likelihoods[:, part]
-            predictions.append(made.play(candidates, tape.messages[:, part], told))  # type: ignore[attr-defined]
-        from_tape = np.concatenate(predictions, axis=1)
-        _require(
-            from_tape.shape == together.shape, f"play() to give (B, n, M), got {from_tape.shape}"
-        )
+        halves = slice(0, rounds // 2), slice(rounds // 2, None)
+        parts = [_play_part(made, tape, part) for part in halves]
+        from_tape = np.concatenate(parts, axis=1)
+        has_shape = from_tape.shape == together.shape
+        _require(has_shape, f"play() to give (B, n, M), got {from_tape.shape}")
         _require_close(from_tape, together, "play() to predict as stepping does", *_OF_PREDICTIONS)
     if hasattr(made, "act") and not getattr(made, "randomized", False):
         _check_acting(made, scenario, tape, together)
+
+
+def _play_part(learner: Any, tape: Tape, rounds: slice) -> FloatArray:
+    """Let a learner play some rounds of a tape as one block; return its predictions ``(B, n, M)``."""
+    is_constant = tape.candidates.ndim == 2 or tape.candidates.shape[1] == 1
+    candidates = tape.candidates if is_constant else tape.candidates[:, rounds]
+    log_likelihoods = None
+    if tape.log_likelihoods is not None:
+        log_likelihoods = tape.log_likelihoods[:, rounds]
+    return learner.play(candidates, tape.messages[:, rounds], log_likelihoods)
 
 
 def _rules_of_check(make_learner: MakeLearner, given: Mapping[str, Any]) -> dict[str, Any]:

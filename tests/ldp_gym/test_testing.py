@@ -153,6 +153,32 @@ def test_messages_that_are_not_points_of_the_space_end_the_game(kind, change):
         env.reset(seed=0), env.step(np.full(5, 0.2))
 
 
+class ReusesItsBuffer(SoftmaxLinear):
+    """Hands out the same array from every call with contexts of one shape."""
+
+    def __call__(self, contexts):
+        candidates = super().__call__(contexts)
+        buffers = self.__dict__.setdefault("buffers", {})
+        buffer = buffers.setdefault(candidates.shape, np.empty_like(candidates))
+        np.copyto(buffer, candidates)
+        return buffer
+
+
+class InSinglePrecision(SoftmaxLinear):
+    def __call__(self, contexts):
+        return super().__call__(contexts).astype(np.float32)
+
+
+def test_a_class_that_hands_out_one_buffer_is_reported():
+    with pytest.raises(AssertionError, match="a new array of candidates from every call"):
+        check_hypotheses(ReusesItsBuffer(4, 5, 2))
+
+
+def test_a_class_in_single_precision_is_reported():
+    with pytest.raises(AssertionError, match="float64 candidates, got float32"):
+        check_hypotheses(InSinglePrecision(4, 5, 2))
+
+
 def test_a_part_that_hands_out_one_buffer_or_single_precision_is_reported():
     buffers = {name: np.empty(10**5, dtype=name) for name in ("float64", "int64")}
 
@@ -161,7 +187,6 @@ def test_a_part_that_hands_out_one_buffer_or_single_precision_is_reported():
         return kept
 
     for check, part, method in (
-        (check_hypotheses, SoftmaxLinear(4, 5, 2), "__call__"),
         (check_nature, ldp_gym.NATURES["cycle"](2), "contexts"),
         (check_truth, ldp_gym.TRUTHS["switching"](4, 6), "distributions"),
         (check_channel, RandomizedResponse(4, 5, 12), "encode"),
