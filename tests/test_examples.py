@@ -38,7 +38,7 @@ PLAYED = {
     "optimum.py": ("--size 3 --horizon 8 --episodes 20 --iterations 2", "policy 1"),
     "own_channel.py": (
         "--horizon 20 --episodes 2 --csv TABLE",
-        "claims eps = 1, has 1.0000: holds",
+        "claims eps = 1, has 1.0000: the promise holds",
     ),
     "own_learner.py": ("", "Fading"),
     "refined.py": ("--parts 1 3 --horizon 20 --episodes 2 --csv TABLE", "randomized-response"),
