@@ -130,6 +130,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Deal the hypotheses into groups, and name the label's group or another one."""
         order_coins = uniforms[..., :-3]
         truth_coin = uniforms[..., -3]
         other_group_coin = uniforms[..., -2]
@@ -243,12 +244,14 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return the share of each label's vote for the group that a message names."""
         votes = self._votes(messages, candidates, posterior)
         return np.add.reduce(votes.shares * votes.is_named, axis=0)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return the quadratic scores of the group that is named, given the groups."""
         votes = self._votes(messages, candidates, posterior)
         group_chances = np.stack([expectations(candidates, shares) for shares in votes.shares])
         chances = np.add.reduce(group_chances * votes.is_named, axis=0)

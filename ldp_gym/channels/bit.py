@@ -119,6 +119,7 @@ class BitChannel(EvenChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Draw a question, and answer it truthfully or not."""
         public_coins = uniforms[..., :-1]
         private_coin = uniforms[..., -1]
         questions = self._question(public_coins, candidates, posterior)
@@ -167,6 +168,7 @@ class BitChannel(EvenChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return the quadratic scores of the answer, given the question."""
         chances = self._chances(messages, candidates, posterior)
         squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
         return quadratic_losses(chances, squares, self.epsilon)

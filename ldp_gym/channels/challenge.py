@@ -114,6 +114,7 @@ class Challenge(AdaptiveChannel, BitChannel):
         return 1 if self.question == "one" else self.num_hypotheses
 
     def possible(self, messages: Messages) -> BoolArray:
+        """Return a mask ``(...)`` of messages with a largest absolute coefficient of 1."""
         if self.question == "one":
             return super().possible(messages)
         return np.asarray(np.abs(messages).max(axis=-1) == 1.0)
@@ -125,11 +126,13 @@ class Challenge(AdaptiveChannel, BitChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Draw a question, and answer it truthfully or not."""
         return super().encode(labels, self._votes(candidates, posterior), uniforms, posterior)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return 1 for labels that the answer favours, 0 for others, 1/2 for labels on no side."""
         return super().agreement(messages, self._votes(candidates, posterior), posterior)
 
     def _votes(self, candidates: FloatArray, posterior: Public) -> FloatArray:
@@ -155,6 +158,7 @@ class Challenge(AdaptiveChannel, BitChannel):
         return roots / sums_in_order(roots)
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """Return the contrasts ``(..., K)`` that public coins draw."""
         if self.question == "all":
             coefficients = normal(coins)
             return coefficients / np.abs(coefficients).max(axis=-1, keepdims=True)
@@ -162,27 +166,32 @@ class Challenge(AdaptiveChannel, BitChannel):
         shape = np.broadcast_shapes(coins.shape[:-1], tempered.shape[:-1])
         weights = np.broadcast_to(tempered, (*shape, self.num_hypotheses))
         challenger = categorical(weights, coins[..., 0])
-        return self._challenge(challenger, candidates, posterior)
+        return self._challenge(challenger, candidates, posterior, tempered)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
+        """Return a challenge by each hypothesis, with their chances."""
         if self.question == "all":
             return None
         hypotheses = np.arange(self.num_hypotheses)
-        questions = self._challenge(hypotheses, candidates, posterior)
-        return Questions(questions, self._tempered(posterior))
+        tempered = self._tempered(posterior)
+        questions = self._challenge(hypotheses, candidates, posterior, tempered)
+        return Questions(questions, tempered)
 
     def _challenge(
-        self, challenger: IntArray, candidates: FloatArray, posterior: Public
+        self,
+        challenger: IntArray,
+        candidates: FloatArray,
+        posterior: Public,
+        tempered: FloatArray,
     ) -> FloatArray:
         """Return the contrasts ``(..., K)`` of challenges by the hypotheses j of ``(...)``."""
-        tempered = self._tempered(posterior)
         is_challenger = np.arange(self.num_hypotheses) == challenger[..., None]
         others = np.where(is_challenger, 0.0, tempered)
         total = sums_in_order(others)  # 1 - q_j, also where q_j is nearly 1
         contrast = np.where(is_challenger, total, -others) / np.where(total > 0.0, total, 1.0)
         if self.turns == 0:
             return contrast
-        return self._turned(contrast, challenger, candidates, posterior)
+        return self._turned(contrast, challenger, candidates, posterior, tempered)
 
     def _turned(
         self,
@@ -190,10 +199,10 @@ class Challenge(AdaptiveChannel, BitChannel):
         challenger: IntArray,
         candidates: FloatArray,
         posterior: Public,
+        tempered: FloatArray,
     ) -> FloatArray:
         """Turn contrasts ``(..., K)``, and return the last ones whose sets pass the guard."""
         weights = self._public(posterior)
-        tempered = self._tempered(posterior)
         terms = differences(candidates)
         ahead = candidates - at(candidates, challenger, slice(None))[..., None, :]  # f_k - f_j
         distance = sums_in_order(np.maximum(-mixture(tempered, ahead), 0.0))  # TV(f_j, fbar)

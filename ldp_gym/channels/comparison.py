@@ -56,6 +56,7 @@ class Split(BitChannel):
         return self.num_hypotheses
 
     def possible(self, messages: Messages) -> BoolArray:
+        """Return a mask ``(...)`` of messages whose sides are halves."""
         size_of_a_side = (messages > 0.0).sum(axis=-1)
         is_half = np.isin(size_of_a_side, [self._half, self.num_hypotheses - self._half])
         return two_sided(messages) & is_half
@@ -66,6 +67,7 @@ class Split(BitChannel):
         return self.num_hypotheses // 2
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """Return the sides ``(..., K)``, +1 or -1, that public coins draw."""
         # The half with the smallest coins stands on one side.
         largest_of_half = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
         sides = np.copysign(1.0, largest_of_half - coins)
@@ -73,6 +75,7 @@ class Split(BitChannel):
         return sides * sides[..., :1]
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
+        """Return all ways to choose a half; None if they are too many."""
         halves = all_subsets(self.num_hypotheses, self._half)
         if halves is None:
             return None
@@ -117,6 +120,7 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
     """
 
     def possible(self, messages: Messages) -> BoolArray:
+        """Return a mask ``(...)`` of messages with two sides."""
         return two_sided(messages)
 
     @property
@@ -124,6 +128,7 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
         return self.num_hypotheses
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """Return the sides ``(..., K)``, +1 or -1, that public coins draw."""
         posterior = self._public(posterior)
         # A hypothesis that has half of the posterior goes first, and is alone on its side.
         order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)
@@ -148,6 +153,7 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
         return np.where(sides == sides[..., :1], 1.0, -1.0)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
+        """Return the sides for all orders of few hypotheses; None if there are many."""
         if self.num_hypotheses > MOST_ORDERED:
             return None
         coins = all_orders(self.num_hypotheses).astype(np.float64)  # they come in every order
@@ -191,16 +197,19 @@ class Scheffe(BitChannel):
     num_public_coins = 2
 
     def possible(self, messages: Messages) -> BoolArray:
+        """Return a mask ``(...)`` of messages with one winner and one loser."""
         one_winner_one_loser = np.repeat([-1.0, 0.0, 1.0], [1, self.num_hypotheses - 2, 1])
         return (np.sort(messages, axis=-1) == one_winner_one_loser).all(axis=-1)
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """Return the pairs ``(..., K)`` that public coins draw: +1, -1, and 0 elsewhere."""
         one = integers(self.num_hypotheses, coins[..., 0])
         other = integers(self.num_hypotheses - 1, coins[..., 1])
         other += other >= one  # of the K - 1 that are left
         return pair_sides(one, other, self.num_hypotheses)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
+        """Return all pairs of hypotheses."""
         lower, higher = np.triu_indices(self.num_hypotheses, 1)
         questions = pair_sides(lower, higher, self.num_hypotheses)
         return Questions(questions, uniform_distribution(len(questions)))

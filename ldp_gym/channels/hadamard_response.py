@@ -51,6 +51,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
 
     @property
     def agreement_rates(self) -> tuple[float, float]:
+        """Probabilities of +1 at the user's label, and at another."""
         return 1.0 / (1.0 + math.exp(-self.epsilon)), 0.5
 
     @property
@@ -65,6 +66,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Draw a column that has +1 at the label with probability ``e^eps / (1 + e^eps)``."""
         rows = np.asarray(labels) + 1
         columns = integers(self.order, uniforms[..., 0])
         has_plus_one = np.bitwise_count(rows & columns) % 2 == 0
@@ -80,6 +82,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return 1 for the labels at which a message's column has +1, 0 for others."""
         columns = np.asarray(messages)[..., None]
         rows = np.arange(1, self.num_labels + 1)
         has_plus_one = np.bitwise_count(columns & rows) % 2 == 0

@@ -106,9 +106,11 @@ class HalfSpace(BitChannel):
         return min(self.num_hypotheses, self.num_labels) - 1
 
     def _terms(self, candidates: FloatArray) -> Terms:
+        """Return the differences from the first hypothesis: they keep their digits."""
         return differences(candidates)
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """Return the contrasts ``(..., K)`` that public coins draw, turned or not."""
         contrast = self._plane(coins[..., : self._dimensions], candidates)
         if self.turned == 0.0:
             return contrast

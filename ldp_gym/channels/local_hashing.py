@@ -84,6 +84,7 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     @property
     def agreement_rates(self) -> tuple[float, float]:
+        """Probabilities that a message's bucket is that of the user's label, and of another."""
         right = math.exp(self._log_fit)
         wrong = (1.0 - right) / (self.num_buckets - 1)  # of one wrong bucket
         collides = self.collision_probability
@@ -105,6 +106,7 @@ class LocalHashing(EvenChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Draw a hash, and name the label's bucket or another one."""
         multipliers = integers(self.prime - 1, uniforms[..., 0])
         offsets = integers(self.prime, uniforms[..., 1])
         right = self._buckets(multipliers, offsets, np.asarray(labels))
@@ -118,6 +120,7 @@ class LocalHashing(EvenChannel, LabelChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return 1 for the labels in the bucket that a message names, 0 for others."""
         messages = np.asarray(messages)
         multipliers = messages[..., 0, None]
         offsets = messages[..., 1, None]
@@ -128,6 +131,7 @@ class LocalHashing(EvenChannel, LabelChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return the quadratic scores of the bucket that is named, given the hash."""
         messages = np.asarray(messages)
         chances = self._chances(messages, candidates, posterior)
         squares = np.zeros(chances.shape)

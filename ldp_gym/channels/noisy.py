@@ -217,9 +217,11 @@ class LaplaceSingle(NoisyChannel):
     num_uniforms = 4  # two for h_t, the coordinate, the noise
 
     def possible(self, messages: Messages) -> BoolArray:
+        """Return a mask ``(...)`` of messages that reveal one coordinate."""
         return reveals_one(messages)
 
     def _unit_scale(self) -> float:
+        """Return the Laplace scale that hides one coordinate of range 1."""
         return 1.0 / self.epsilon
 
     def encode(
@@ -229,6 +231,7 @@ class LaplaceSingle(NoisyChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Reveal a random coordinate of the clipped log-likelihoods, with noise."""
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
@@ -240,6 +243,7 @@ class LaplaceSingle(NoisyChannel):
     def distances(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> Iterator[FloatArray]:
+        """Yield how far the labels' levels are above the only revealed value, ``(1, ..., M)``."""
         reading = self._read(messages, candidates, cells)
         yield reading.distances[None]
 
@@ -275,6 +279,7 @@ class LaplaceSingle(NoisyChannel):
         return np.ascontiguousarray(levels.T)
 
     def _log_kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> LogKernel:
+        """Return the log density of messages given the clipped label."""
         reading = self._read(messages, candidates, cells)
         log_norm = self.law.log_norm - np.log(reading.scale) - math.log(self.num_hypotheses)
         return LogKernel(self.law.log_kernel(reading.distances), log_norm)
@@ -324,6 +329,7 @@ class VectorChannel(NoisyChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Reveal all coordinates of the clipped log-likelihoods, with noise."""
         labels, uniforms = self._align(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
@@ -336,6 +342,7 @@ class VectorChannel(NoisyChannel):
     def distances(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> Iterator[FloatArray]:
+        """Yield how far the labels' levels are above the revealed values, ``(J, ..., M)``."""
         noise = self.noise(candidates, cells)
         log_likelihoods = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
         revealed = log_likelihoods / noise.scale
@@ -353,6 +360,7 @@ class VectorChannel(NoisyChannel):
             yield distances
 
     def _log_kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> LogKernel:
+        """Return the log density of messages given the clipped label."""
         terms = np.zeros((*messages.shape[:-1], self.num_labels))
         for distances in self.distances(messages, candidates, cells):
             for log_kernel in self.law.log_kernel(distances):
@@ -441,14 +449,17 @@ class LaplaceVector(VectorChannel):
     law: ClassVar[NoiseLaw] = LAPLACE
 
     def _unit_scale(self) -> float:
+        """Return the Laplace scale that hides K coordinates of range 1."""
         return accounting.laplace_vector_scale(self.num_hypotheses, self.epsilon, self.delta)
 
     def _paper_scale(self) -> float:
+        """Return Algorithm 1's Laplace scale."""
         return accounting.vector_noise_scale(
             self.num_hypotheses, self.horizon, self.epsilon, self.delta
         )
 
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
+        """Bound the least delta numerically, by privacy loss distributions."""
         return accounting.laplace_delta(shifts, epsilon)
 
 
@@ -477,8 +488,10 @@ class GaussianVector(VectorChannel):
     law: ClassVar[NoiseLaw] = GAUSS
 
     def _unit_scale(self) -> float:
+        """Return the standard deviation that hides K coordinates of range 1."""
         return accounting.gaussian_vector_scale(self.num_hypotheses, self.epsilon, self.delta)
 
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
+        """Return the exact delta twice: it depends on the Euclidean norm of the shifts only."""
         delta = accounting.gaussian_delta(float(np.sqrt(np.square(shifts).sum())), epsilon)
         return DeltaBounds(delta, delta)

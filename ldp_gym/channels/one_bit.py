@@ -96,6 +96,7 @@ class OneBit(ClippedChannel):
     free_of_num_labels: ClassVar[bool] = True
 
     def _valid_epsilon(self, epsilon: float) -> float:
+        """Check that epsilon is a positive number whose square is a float."""
         return validation.squarable("epsilon", epsilon)  # a report, about 2 / eps, is squared
 
     num_public_coins = 1  # it draws the revealed coordinate
@@ -130,6 +131,7 @@ class OneBit(ClippedChannel):
         return np.array([-self._bit, self._bit]), np.ones(2)
 
     def possible(self, messages: Messages) -> BoolArray:
+        """Return a mask ``(...)`` of messages that reveal one coordinate."""
         return reveals_one(messages)
 
     @property
@@ -144,6 +146,7 @@ class OneBit(ClippedChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Reveal a randomized report of a random coordinate of the log-likelihoods."""
         mechanism_coins = uniforms[..., 3:]
         cells = self.clipping.cells(candidates)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
@@ -206,6 +209,7 @@ class OneBit(ClippedChannel):
         return np.where(is_informative, agreement, 0.5)
 
     def _log_kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> LogKernel:
+        """Return the log density of messages given the clipped label."""
         reading = self._read(messages, candidates, cells)
         density = self.report_density(reading.reports, reading.values)
         np.copyto(density, 1.0, where=reading.half <= 0.0)  # there is only one report
@@ -304,6 +308,7 @@ class Hybrid(OneBit):
         return 1.0 / (1.0 + math.exp(-self._level / 2.0))
 
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
+        """Draw unbiased reports x of values t in [-1, 1], from coins ``(..., 3)``."""
         mechanism_coin = coins[..., 0]
         inside_coin = coins[..., 1]
         place_coin = coins[..., 2]
@@ -319,6 +324,7 @@ class Hybrid(OneBit):
         return np.where(mechanism_coin < self._share, piecewise, one_bit)
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
+        """Return the density of reports x given values t, elementwise."""
         low, high = self._interval(values)
         dense = 1.0 / ((1.0 + math.exp(-self._level / 2.0)) * (self._reach - 1.0))
         inside = self._share * dense
@@ -345,6 +351,7 @@ class Hybrid(OneBit):
     messages_given_coins = ClippedChannel.messages_given_coins
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Cut the reports into pieces on which the densities given values are constant."""
         bits, sizes = super().pieces(values)
         if self._share == 0.0:
             return bits, sizes

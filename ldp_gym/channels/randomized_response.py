@@ -51,6 +51,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
 
     @property
     def agreement_rates(self) -> tuple[float, float]:
+        """Probabilities of reporting the user's label, and of reporting any one other label."""
         keep = math.exp(self._log_fit)
         return keep, (1.0 - keep) / (self.num_labels - 1)
 
@@ -66,6 +67,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Keep the label, or replace it by another one."""
         keeps = uniforms[..., 0] < math.exp(self._log_fit)
         steps_to_another = 1 + integers(self.num_labels - 1, uniforms[..., 1])
         others = (labels + steps_to_another) % self.num_labels
@@ -74,9 +76,11 @@ class RandomizedResponse(EvenChannel, LabelChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return 1 for the label that is reported, 0 for others."""
         return (np.asarray(messages)[..., None] == np.arange(self.num_labels)).astype(np.float64)
 
     def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """Return each hypothesis' probability of the reported label, ``(..., K)``."""
         return masses(candidates, np.asarray(messages))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
@@ -98,6 +102,7 @@ class Identity(RandomizedResponse):
     """
 
     def _valid_epsilon(self, epsilon: float) -> float:
+        """Warn that there is no privacy, and return infinity."""
         if not validation.real("epsilon", epsilon) > 0.0:
             raise ValueError(f"epsilon must be positive, got {epsilon}")
         warnings.warn(

@@ -57,6 +57,7 @@ class SubsetChannel(EvenChannel):
         """Convert messages to sets ``(..., N)``, zeros and ones: the inverse of :meth:`_write`."""
 
     def possible(self, messages: Messages) -> BoolArray:
+        """Return a mask ``(...)`` of messages that are sets of w names."""
         sets = self._read(messages)
         is_set = (self._write(sets) == messages).all(axis=-1)
         return is_set & (sets.sum(axis=-1) == self.size)
@@ -164,11 +165,13 @@ class SubsetSelection(SubsetChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Draw a set of labels that tends to hold the user's."""
         return self._write(self._draw(np.asarray(labels), uniforms))
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return 1 for the labels in a message's set, 0 for others."""
         return self._read(messages)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
@@ -209,6 +212,7 @@ class UnaryEncoding(LabelChannel):
 
     @property
     def agreement_rates(self) -> tuple[float, float]:
+        """Probabilities that the bit of the user's label is 1, and that of another label."""
         return 0.5, math.exp(self._log_zero - self.epsilon)
 
     @property
@@ -228,6 +232,7 @@ class UnaryEncoding(LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Draw a bit for each label."""
         rate_of_own, rate_of_others = self.agreement_rates
         is_own = np.arange(self.num_labels) == np.asarray(labels)[..., None]
         bits = uniforms < np.where(is_own, rate_of_own, rate_of_others)
@@ -243,6 +248,7 @@ class UnaryEncoding(LabelChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return the bits of a message: a label with bit 1 agrees with it."""
         return messages.astype(np.float64)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:

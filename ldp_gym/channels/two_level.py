@@ -44,6 +44,7 @@ class TwoLevelChannel(Channel):
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """See :meth:`Channel.log_density`."""
         agreement = self.agreement(messages, candidates, posterior)
         log_fits = self._log_fits(messages, candidates, posterior)
         return log_mixture(agreement, log_fits, self.epsilon)
@@ -51,6 +52,7 @@ class TwoLevelChannel(Channel):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """See :meth:`Channel.log_likelihood`."""
         chances = self._chances(messages, candidates, posterior)
         log_fits = self._log_fits(messages, candidates, posterior)
         return log_mixture(chances, log_fits, self.epsilon)

@@ -135,6 +135,7 @@ class Vote(SubsetChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Draw a set of hypotheses that tends to hold the one that the label votes for."""
         set_uniforms = uniforms[..., :-1]
         tie_coin = uniforms[..., -1]
         voted_for = cast_votes(candidates, np.asarray(labels), tie_coin)
@@ -143,6 +144,7 @@ class Vote(SubsetChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return the share of each label's vote for hypotheses in the message's set."""
         return mixture(self._read(messages), votes(candidates))
 
     def loss_estimates(
@@ -255,6 +257,7 @@ class Wheel(TwoLevelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
+        """Draw the order of the hypotheses, and an arc that tends to cover the one voted for."""
         order_coins = uniforms[..., :-3]
         cover_coin = uniforms[..., -3]
         start_coin = uniforms[..., -2]
@@ -275,6 +278,7 @@ class Wheel(TwoLevelChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return the share of each label's vote for hypotheses that the arc covers."""
         arc = self._arc(self._stretches(candidates))
         return self._covered(messages, candidates, arc)
 
@@ -286,11 +290,13 @@ class Wheel(TwoLevelChannel):
     def _log_fits(
         self, messages: Messages, candidates: FloatArray, posterior: Public
     ) -> FloatArray:
+        """Return the log density of an arc that covers the hypothesis voted for."""
         return self._arc(self._stretches(candidates)).log_density
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """See :meth:`Channel.log_likelihood`."""
         # As in the base class, but the arc is worked out once.
         arc = self._arc(self._stretches(candidates))
         chances = expectations(candidates, self._covered(messages, candidates, arc))
@@ -299,6 +305,7 @@ class Wheel(TwoLevelChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
+        """Return the quadratic scores of the arc, given the order of the hypotheses."""
         laws = vote_laws_of_winners(candidates)
         arc = self._arc(self._stretches(candidates))
         names = winners(candidates)
