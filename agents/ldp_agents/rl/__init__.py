@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ldp_agents.rl.asking import as_channel
+from ldp_agents.rl.contexts import as_nature
 from ldp_agents.rl.learner import Model, NetworkLearner
 from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.storage import load, save
@@ -26,6 +27,7 @@ __all__ = [
     "Score",
     "ScoreEvalCallback",
     "as_channel",
+    "as_nature",
     "load",
     "make_sb3_env",
     "save",

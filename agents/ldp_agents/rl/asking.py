@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym import Game
 from ldp_gym.channels.asked_bit import AskedBit
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.engine.game import game_of
 from ldp_gym.envs.ask import observe_posterior
 
 
@@ -28,7 +26,7 @@ def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:
         env: the environment of LDPAsk-v0 that the policy plays, or an SB3 ``VecEnv`` of it.
         progress: the t / T that the policy is shown, as a channel does not know the round.
     """
-    channel = _game_of(env).channel
+    channel = getattr(first_of_env(env, "game"), "channel", None)
     if not isinstance(channel, AskedBit):
         raise TypeError(
             f"env must be an environment of LDPAsk-v0, got one with the channel {channel!r}"
@@ -39,20 +37,20 @@ def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:
         )
     act = policy
     if not callable(policy):
-        act = partial(_mean_action, policy)
+        act = partial(mean_action, policy)
     ask = partial(_questions, act, validation.probability("progress", progress))
     sizes = channel.num_hypotheses, channel.num_labels, channel.horizon
     return AskedBit(*sizes, epsilon=channel.epsilon, policy=ask)
 
 
-def _game_of(env: Any) -> Game:
-    """The game of an environment, or of an SB3 ``VecEnv``."""
+def first_of_env(env: Any, name: str) -> Any:
+    """An attribute of an environment, single or vector, wrapped or not, or of an SB3 ``VecEnv``."""
     if hasattr(env, "env_is_wrapped"):
-        return env.get_attr("game")[0]
-    return game_of(env)
+        return env.get_attr(name)[0]
+    return getattr(getattr(env, "unwrapped", env), name, None)
 
 
-def _mean_action(model: Any, rows: Any) -> Any:
+def mean_action(model: Any, rows: Any) -> Any:
     """Mean actions of a model of stable-baselines3, with its ``VecNormalize`` if it has one."""
     if hasattr(model, "get_vec_normalize_env"):
         normalizer = model.get_vec_normalize_env()

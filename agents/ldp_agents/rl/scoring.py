@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from ldp_agents.adversaries import CostliestToLearn, RandomContexts
+from ldp_agents.designers import GreedyQuestions, RandomQuestions
 from ldp_agents.rl.vec_env import SB3VecEnv
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
@@ -19,9 +21,8 @@ from ldp_gym.core.errors import extra
 from ldp_gym.core.seed_ranges import TEST, VALIDATION, untrained_seed
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seats import Seat
-from ldp_gym.envs.ask import greedy_contrast
 from ldp_gym.evaluation import Recording, evaluate
-from ldp_gym.statistics import Estimate, score_estimate
+from ldp_gym.statistics import score_estimate
 from ldp_gym.truths.base import Member
 
 with extra("rl", "a score"):
@@ -60,7 +61,7 @@ class Score:
         return self.value
 
     def __str__(self) -> str:
-        return str(Estimate(self.value, self.low, self.high))
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     def __format__(self, spec: str) -> str:
         if not spec:
@@ -80,9 +81,10 @@ def score_policy(
 ) -> Score:
     """Score a policy on fresh episodes: 0 is the uniform mixture, 1 is Bayes on the same episodes.
 
-    In LDPAsk-v0 the score is 0 for random questions and 1 for greedy ones, on the same episodes.
-    There a total is the sum of the expected losses J(w): it varies far less than the KL. (Where the
-    truth is not drawn from the class, it is the KL.)
+    In LDPAsk-v0 the score is 0 for random questions and 1 for greedy ones; in LDPNature-v0 it is 0
+    for random contexts and 1 for those of ``adversary``, and may be larger. There a total is a sum
+    of expected losses J(w), negated in LDPNature-v0: it varies far less than the KL. (In LDPAsk-v0
+    it is the KL where the truth is not drawn from the class.)
 
     Args:
         model: a trained algorithm of stable-baselines3 or sb3-contrib, or any object with their
@@ -107,11 +109,18 @@ def score_policy(
     return scoring(model, deterministic)
 
 
+class References(NamedTuple):
+    """Totals ``(episodes,)`` of what scores 0 and of what scores 1."""
+
+    worst: FloatArray
+    best: FloatArray
+
+
 class Scoring:
     """Episodes that score any number of policies, made with the arguments of :func:`score_policy`.
 
     Attributes:
-        references: totals ``(episodes,)`` of what scores 0, and of what scores 1.
+        references: totals of what scores 0, and of what scores 1.
     """
 
     def __init__(
@@ -142,73 +151,54 @@ class Scoring:
             normalizer.training = False
 
         self._scenario: Scenario = self._env.get_attr("scenario")[0]
-        self._asks = Seat.DESIGNER in self._env.get_attr("seats")[0]
-        if self._asks:
-            self.references = self._question_references()
+        self._seats: frozenset[Seat] = self._env.get_attr("seats")[0]
+        if Seat.NATURE in self._seats:
+            game = self._env.get_attr("game")[0]
+            self.references = self._played(RandomContexts(game), CostliestToLearn(game))
+        elif Seat.DESIGNER in self._seats:
+            game = self._env.get_attr("game")[0]
+            self.references = self._played(RandomQuestions(game), GreedyQuestions(game))
         else:
-            self.references = self._learner_references()
+            self.references = self._learners()
 
-    def _learner_references(self) -> tuple[FloatArray, FloatArray]:
+    def _learners(self) -> References:
         """Total KL ``(episodes,)`` of the uniform mixture, and of Bayes."""
         recording = Recording(self._scenario)
         episodes = self._env.num_envs
         uniform = evaluate("uniform", recording, episodes=episodes, seed=self._seed)
         bayes = evaluate("bayes", recording, episodes=episodes, seed=self._seed)
-        return uniform.kl[:, -1], bayes.kl[:, -1]
+        return References(uniform.kl[:, -1], bayes.kl[:, -1])
 
-    def _question_references(self) -> tuple[FloatArray, FloatArray]:
-        """Total losses ``(episodes,)`` of random questions, and of greedy ones."""
+    def _played(self, worst: Any, best: Any) -> References:
+        """Totals ``(episodes,)`` of two rules for what the agent does."""
         games = self._env.unwrapped
         if not isinstance(games, SB3VecEnv):
             raise TypeError(
-                f"policies of LDPAsk-v0 are scored on its id or on make_sb3_env(...), got {games!r}"
+                f"policies of this game are scored on its id or on make_sb3_env(...), got {games!r}"
             )
-        rng = np.random.default_rng(0)
-
-        def ask_at_random(observations: Any, begins: Any) -> Any:
-            return rng.uniform(-1.0, 1.0, (games.num_envs, self._scenario.game.num_hypotheses))
-
-        def ask_greedily(observations: Any, begins: Any) -> Any:
-            return greedy_contrast(self._posterior(games), self._candidates(games))
-
-        return self._play(games, ask_at_random), self._play(games, ask_greedily)
-
-    def _posterior(self, games: SB3VecEnv) -> FloatArray:
-        """Posterior weights ``(episodes, K)``, which begin the rows of LDPAsk-v0."""
-        num_hypotheses = self._scenario.game.num_hypotheses
-        return games.observations[:, :num_hypotheses].astype(np.float64)
-
-    @staticmethod
-    def _candidates(games: SB3VecEnv) -> FloatArray:
-        """Candidates ``(episodes, K, M)`` of this round."""
-        return games.get_attr("candidates", indices=0)[0]
+        return References(self._play(games, worst), self._play(games, best))
 
     def __call__(self, model: Any, deterministic: bool = True) -> Score:
         """Play a policy on the episodes."""
         normalizer = self._normalizer(model)
-        memory: Any = None
-
-        def act(observations: Any, begins: Any) -> Any:
-            nonlocal memory
-            if normalizer is not None:
-                observations = normalizer.normalize_obs(observations)
-            actions, memory = model.predict(
-                observations, state=memory, episode_start=begins, deterministic=deterministic
-            )
-            return actions
-
-        totals = self._play(self._env, act)
+        totals = self._play(self._env, model, normalizer, deterministic)
         worst, best = self.references
         estimate = score_estimate(worst, totals, best)
         if estimate is None:
             raise ValueError(
                 f"there is no score: {len(totals)} episodes do not show that Bayes beats the "
-                f"uniform mixture (in LDPAsk-v0, greedy questions random ones)"
+                f"uniform mixture (greedy questions random ones, the adversary random contexts)"
             )
         return Score(estimate.value, estimate.low, estimate.high, totals)
 
-    def _play(self, env: VecEnv, act: Callable[[Any, Any], Any]) -> FloatArray:
-        """Total losses ``(episodes,)`` of actions from observations and a mask of new episodes."""
+    def _play(
+        self,
+        env: VecEnv,
+        policy: Any,
+        normalizer: VecNormalize | None = None,
+        deterministic: bool = True,
+    ) -> FloatArray:
+        """Total losses ``(episodes,)`` of a policy."""
         games = env.unwrapped
         if isinstance(games, SB3VecEnv):
             games.seed_games(self._seed)
@@ -216,25 +206,34 @@ class Scoring:
             env.seed(self._seed)
 
         observations = env.reset()
+        memory: Any = None
         begins: npt.NDArray[np.bool_] = np.ones(env.num_envs, dtype=np.bool_)
         totals = np.zeros(env.num_envs)
         for _ in range(self._scenario.horizon):
-            expected_losses = self._expected_losses(games)
-            observations, _, begins, infos = env.step(act(observations, begins))
-            if expected_losses is None:
-                totals += [info["kl"] for info in infos]
-            else:
+            expected_losses = self._losses_before(games)
+            if normalizer is not None:
+                observations = normalizer.normalize_obs(observations)
+            actions, memory = policy.predict(
+                observations, state=memory, episode_start=begins, deterministic=deterministic
+            )
+            observations, _, begins, infos = env.step(actions)
+            if Seat.NATURE in self._seats:
+                totals -= games.rewards
+            elif expected_losses is not None:
                 totals += expected_losses
+            else:
+                totals += [info["kl"] for info in infos]
         return totals
 
-    def _expected_losses(self, games: Any) -> FloatArray | None:
+    def _losses_before(self, games: Any) -> FloatArray | None:
         """In LDPAsk-v0, ``J(w)`` of this round, ``(episodes,)``, if it is the expected KL."""
         truth = self._scenario.truth
         drawn_from_class = type(truth) is Member and truth.member is None
-        if not self._asks or not drawn_from_class:
+        if Seat.DESIGNER not in self._seats or not drawn_from_class:
             return None
-        candidates = self._candidates(games)
-        return mixture_loss(self._posterior(games), candidates, negentropy(candidates))
+        weights = games.observations[:, : self._scenario.game.num_hypotheses].astype(np.float64)
+        candidates = games.get_attr("candidates", indices=0)[0]
+        return mixture_loss(weights, candidates, negentropy(candidates))
 
     def _normalizer(self, model: Any) -> VecNormalize | None:
         """The model's ``VecNormalize``, if it has to scale the observations.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
 from ldp_gym.core.seed_ranges import TRAINING
 
@@ -61,9 +62,11 @@ class SB3VecEnv(VecEnv):
 
     Attributes:
         observations: the observations of all games that were returned last.
+        rewards: the rewards ``(B,)`` that were returned last, in double precision.
     """
 
     observations: Any = None
+    rewards: FloatArray | None = None
 
     def __init__(
         self,
@@ -146,6 +149,7 @@ class SB3VecEnv(VecEnv):
         for row, cut in zip(rows, only_truncated.tolist(), strict=True):
             row["TimeLimit.truncated"] = cut
         self.observations = observations
+        self.rewards = np.array(rewards, dtype=np.float64)  # a copy: SB3 writes into what it gets
         return observations, rewards.astype(np.float32), terminated | truncated, rows
 
     def get_images(self) -> list[Any]:
