@@ -174,34 +174,44 @@ GAMES = {
     "LDPDistBox-easy-v0": (
         "evidence for each model",
         "logits of the models",
-        "trust in strong messages",
+        "one scalar: trust in strong messages",
     ),
     "LDPDistBox-medium-v0": (
         "evidence for each model",
         "logits of the models",
-        "trust in weak messages",
+        "one scalar: trust in weak messages",
     ),
     "LDPDistBox-memory-v0": (
         "raw messages, contexts",
         "logits of the models",
-        "the sum of the messages",
+        "integration: the sum of the messages",
     ),
     "LDPDistBox-hard-v0": (
         "raw messages, contexts",
         "logits of the models",
-        "what messages mean, summed",
+        "integration: a sum of products",
     ),
     "LDPAsk-v0": (
         "public posterior",
         "question to the next user",
         "questions that tell models apart",
     ),
+    "LDPAskMeta-v0": (
+        "public posterior, the models",
+        "question to the next user",
+        "questions about models never seen before",
+    ),
+    "LDPNature-v0": (
+        "public posterior, a pool",
+        "context of the next user",
+        "planning: contexts that cost most in the long run",
+    ),
 }
 """Registered games: what an agent observes, does, and needs."""
 
 
 def _games(name: str, _: list[str]) -> list[str]:
-    """Lines of a table of the registered games, with the best scores of trained agents in a table."""
+    """Lines of a table of the registered games, with the best scores of rules and trained agents."""
     import gymnasium as gym
 
     import ldp_gym  # noqa: F401  (registers the environments)
@@ -216,7 +226,9 @@ def _games(name: str, _: list[str]) -> list[str]:
         column = env_id.split("-")[1]
         played = [row for row in rows if row.get(column, "-") != "-"]
         scores = [
-            (float(row[column].split()[0]), row["agent"], row["trained by"]) for row in played
+            (float(row[column].split()[0]), row["agent"], row["trained by"])
+            for row in played
+            if row["agent"] != "Bayes"
         ]
         known = {
             "LDPDist-v0": (1.0, "Bayes", "reward"),
@@ -224,8 +236,9 @@ def _games(name: str, _: list[str]) -> list[str]:
         }
         scores += [known[env_id]] if env_id in known else []
         best = "-"
-        if by_reward := [score for score in scores if score[2] == "reward"]:
-            best = "{:.2f} ({})".format(*max(by_reward))
+        without_gradient = [score for score in scores if score[2] in ("-", "reward")]
+        if without_gradient:
+            best = "{:.2f} ({})".format(*max(without_gradient))
         if by_gradient := [score[0] for score in scores if score[2] == "simulator's gradient"]:
             best += f"; {max(by_gradient):.2f} by gradient"
         if env_id in gym.registry:

@@ -22,20 +22,29 @@ from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.theory.information import MessageInformation
 
-_SMALLEST, _LARGEST = 0.3, 3.0
-"""Range of the scale of the first contexts, in units of an i.i.d. context."""
+_SMALLEST = 0.3
+"""Smallest scale of the first contexts, in units of an i.i.d. context."""
 
-_LEAST_TOLD = 1e-9
+_LARGEST = 3.0
+"""Largest scale of the first contexts."""
+
+_LEAST_INFORMATION = 1e-9
 """Least information of a message, in nats: smaller values are rounding."""
 
 _PROPOSALS = 32
 """Number of random sequences of which the most promising is tried."""
 
-_PARENTS, _CHILDREN = 6, 3
-"""Number of sequences that a generation keeps, and of variants of each that it tries."""
+_PARENTS = 6
+"""Number of sequences that a generation keeps."""
 
-_STEP, _SHRINKS = 0.4, 0.85
-"""Distance of a variant from its parent, relative to its size, and its factor per generation."""
+_CHILDREN = 3
+"""Number of variants that it tries of each."""
+
+_STEP = 0.4
+"""Distance of a variant from its parent in the first generation, relative to its size."""
+
+_SHRINKS = 0.85
+"""Factor of this distance from generation to generation."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +89,27 @@ def hardest_contexts(
         fresh: number of episodes that the winner plays in the end.
         seed: seed of the search and of its first episode.
     """
-    second = -(-sequences // 4)
-    parents = min(_PARENTS, second)
+    num_better = -(-sequences // 4)  # rounded up
+    num_parents = min(_PARENTS, num_better)
     search = _Search(rules, learner, seed)
-    pool = search.play(
-        [search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(sequences)], episodes
-    )
-    pool = search.play(pool[:second], 4 * episodes)[:parents]
+
+    drawn = []
+    for i in range(sequences):
+        proposals = _PROPOSALS if i % 2 else 1
+        drawn.append(search.draw(length, proposals))
+    better = search.play(drawn, episodes)[:num_better]
+    parents = search.play(better, 4 * episodes)[:num_parents]
+
     for generation in range(generations):
         step = _STEP * _SHRINKS**generation
-        variants = [search.vary(parent, step) for parent in pool for _ in range(_CHILDREN)]
-        pool = search.play(pool + variants, 4 * episodes)[:parents]
-    winner = pool[0].contexts
-    return HardContexts(
-        winner, search.rules_at(winner), search.evaluate(winner, fresh, next(search.seeds))
-    )
+        variants = []
+        for parent in parents:
+            variants += [search.vary(parent, step) for _ in range(_CHILDREN)]
+        parents = search.play(parents + variants, 4 * episodes)[:num_parents]
+
+    winner = parents[0].contexts
+    evaluation = search.evaluate(winner, fresh, next(search.seeds))
+    return HardContexts(winner, search.rules_at(winner), evaluation)
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,8 @@ class _Search:
     """A search: its game and learner, its generator and its unused seeds."""
 
     def __init__(self, rules: Mapping[str, Any], learner: Any, seed: int) -> None:
-        self._rules, self._learner = Rules.of(rules).given, learner
+        self._rules = Rules.of(rules).given
+        self._learner = learner
         self._scenario = as_scenario(rules)
         hypotheses = self._scenario.hypotheses
         if hypotheses.constant:
@@ -122,9 +138,8 @@ class _Search:
                 f"no context is harder than another: {hypotheses!r} does not depend on it"
             )
         self._rng = stream(Purpose.SEARCH, seed)
-        self.seeds: Iterator[int] = count(
-            seed, 2**20
-        )  # far enough apart for the episodes of one call
+        # Far enough apart for the episodes of one call.
+        self.seeds: Iterator[int] = count(seed, 2**20)
 
     def draw(self, length: int, proposals: int) -> _Sequence:
         """The most promising of some random sequences of at most ``length`` contexts."""
@@ -133,35 +148,37 @@ class _Search:
             shape = (int(self._rng.integers(1, length + 1)), self._scenario.hypotheses.context_dim)
             distance = np.exp(self._rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
             drawn.append(distance * self._rng.standard_normal(shape))
-        return _Sequence(max(drawn, key=self._guess) if proposals > 1 else drawn[0], np.zeros(0))
+        chosen = drawn[0]
+        if proposals > 1:
+            chosen = max(drawn, key=self._guess)
+        return _Sequence(chosen, np.zeros(0))
 
     def _guess(self, contexts: FloatArray) -> float:
         """Guess of the risk of Bayes from the first round: ``E KL * min(T, log K / I)``."""
         candidates = self._scenario.hypotheses(contexts)
         prior = uniform_distribution(candidates.shape[-2])
-        charges = negentropy(candidates) @ prior - negentropy(mixture(prior, candidates))
-        told = MessageInformation(self._scenario.channel, candidates)(prior[None]).mean()
-        rounds = min(self._scenario.horizon, np.log(len(prior)) / max(told, _LEAST_TOLD))
-        return float(charges.mean() * rounds)
+        losses = negentropy(candidates) @ prior - negentropy(mixture(prior, candidates))
+        information = MessageInformation(self._scenario.channel, candidates)(prior[None]).mean()
+        rounds_to_learn = np.log(len(prior)) / max(information, _LEAST_INFORMATION)
+        rounds = min(self._scenario.horizon, rounds_to_learn)
+        return float(losses.mean() * rounds)
 
     def vary(self, parent: _Sequence, step: float) -> _Sequence:
         """A sequence near to the given one."""
         contexts = parent.contexts
-        noise = (
-            step * np.sqrt(np.mean(np.square(contexts))) * self._rng.standard_normal(contexts.shape)
-        )
-        return _Sequence(np.exp(step * self._rng.standard_normal()) * contexts + noise, np.zeros(0))
+        size = np.sqrt(np.mean(np.square(contexts)))
+        noise = step * size * self._rng.standard_normal(contexts.shape)
+        factor = np.exp(step * self._rng.standard_normal())
+        return _Sequence(factor * contexts + noise, np.zeros(0))
 
     def play(self, pool: list[_Sequence], episodes: int) -> list[_Sequence]:
         """Play further episodes, the same for all, and sort the most promising first."""
         seed = next(self.seeds)
-        played = [
-            _Sequence(
-                one.contexts,
-                np.append(one.totals, self.evaluate(one.contexts, episodes, seed).kl[:, -1]),
-            )
-            for one in pool
-        ]
+        played = []
+        for sequence in pool:
+            totals = self.evaluate(sequence.contexts, episodes, seed).kl[:, -1]
+            all_totals = np.append(sequence.totals, totals)
+            played.append(_Sequence(sequence.contexts, all_totals))
         return sorted(played, key=lambda sequence: -sequence.promise)
 
     def evaluate(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:

@@ -27,23 +27,24 @@ def risk(rules: Mapping[str, Any], episodes: int) -> ldp_gym.Evaluation:
     return ldp_gym.evaluate("bayes", rules, episodes=episodes, seed=10**9)
 
 
-def multiple(found: ldp_gym.Evaluation, iid: ldp_gym.Evaluation) -> str:
+def multiple(hard: ldp_gym.Evaluation, iid: ldp_gym.Evaluation) -> str:
     """The ratio of two risks, with the interval that follows from both of theirs.
 
     On the logarithmic scale each side of the two intervals is taken for a deviation, and independent ones
     add up in squares (Donner and Zou 2012).
     """
-    ratio = math.log(found.risk / iid.risk)
-    (low, high), (least, most) = found.interval(), iid.interval()
-    below = math.hypot(math.log(found.risk / low), math.log(most / iid.risk))
-    above = math.hypot(math.log(high / found.risk), math.log(iid.risk / least))
-    return f"{math.exp(ratio):.2f} [{math.exp(ratio - below):.2f}, {math.exp(ratio + above):.2f}]"
+    hard_low, hard_high = hard.interval()
+    iid_low, iid_high = iid.interval()
+    below = math.hypot(math.log(hard.risk / hard_low), math.log(iid_high / iid.risk))
+    above = math.hypot(math.log(hard_high / hard.risk), math.log(iid.risk / iid_low))
+    ratio = hard.risk / iid.risk
+    return f"{ratio:.2f} [{ratio * math.exp(-below):.2f}, {ratio * math.exp(above):.2f}]"
 
 
-def cell(found: ldp_gym.Evaluation, iid: ldp_gym.Evaluation) -> str:
+def cell(hard: ldp_gym.Evaluation, iid: ldp_gym.Evaluation) -> str:
     """The risk with its interval, and as a multiple of the i.i.d. risk."""
-    low, high = found.interval()
-    return f"{found.risk:.1f} [{low:.1f}, {high:.1f}], {multiple(found, iid)} times"
+    low, high = hard.interval()
+    return f"{hard.risk:.1f} [{low:.1f}, {high:.1f}], {multiple(hard, iid)} times"
 
 
 def measure(channel: str, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
@@ -55,18 +56,21 @@ def measure(channel: str, options: argparse.Namespace) -> Iterator[tuple[str, st
     ratios = []
     for pool in range(options.pools):
         game = {**rules, "nature": "adversary", "nature_kwargs": {"pool_seed": pool}}
-        found = risk(game, options.episodes)
-        yield f"adversary, pool {pool}", cell(found, iid)
-        ratios.append(found.risk / iid.risk)
+        adversarial = risk(game, options.episodes)
+        yield f"adversary, pool {pool}", cell(adversarial, iid)
+        ratios.append(adversarial.risk / iid.risk)
     if len(ratios) > 1:
         mean = statistics.mean(np.array(ratios))
         yield (
             "adversary, mean of the pools",
             f"{mean.value:.2f} [{mean.low:.2f}, {mean.high:.2f}] times",
         )
-    yield "omniscient", cell(risk({**rules, "nature": "omniscient"}, options.episodes), iid)
+    omniscient = risk({**rules, "nature": "omniscient"}, options.episodes)
+    yield "omniscient", cell(omniscient, iid)
     for length in (1, 3):
-        name = "a constant context" if length == 1 else f"at most {length} contexts in turn"
+        name = f"at most {length} contexts in turn"
+        if length == 1:
+            name = "a constant context"
         for number in range(options.searches):
             search = hardest_contexts(rules, "bayes", length=length, seed=number * APART)
             yield f"searched: {name}, seed {number}", cell(search.evaluation, iid)

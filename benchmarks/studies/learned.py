@@ -106,21 +106,27 @@ def lines(
 
     A cell has one ratio per training seed, and the largest of their half-widths.
     """
-    heads = ["cells"] if table == "outside" else [f"eps = {eps:g}" for eps in EPSILONS]
+    heads = [f"eps = {eps:g}" for eps in EPSILONS]
+    if table == "outside":
+        heads = ["cells"]
     yield f"| {table} | {' | '.join(heads)} |"
     yield "|---|" + "---|" * len(heads)
-    learners, seen = {str(i): model for i, model in enumerate(models)}, []
+    learners = {str(seed): model for seed, model in enumerate(models)}
+    all_ratios = []
     for title, cells in rows:
         written = []
         for cell in cells:
             totals = total_kl({"bayes": "bayes", **learners}, rules_of(cell), episodes)
             ratios = [ratio(totals[name], totals["bayes"]) for name in learners]
-            seen += [value for value, _ in ratios]
-            values = ", ".join(f"{value:.3f}" for value, _ in ratios)
-            of = f"eps = {cell[1]:g}, T = {cell[-1]}: " if table == "outside" else ""
-            written.append(f"{of}{values} ± {max(half for _, half in ratios):.3f}")
-        yield f"| {title} | {(' | ' if len(heads) > 1 else '; ').join(written)} |"
-    yield f"\n{table}: worst {max(seen):.3f}, mean {np.mean(seen):.3f}\n"
+            values = [value for value, _ in ratios]
+            all_ratios += values
+            listed = ", ".join(f"{value:.3f}" for value in values)
+            half_width = max(half for _, half in ratios)
+            game = f"eps = {cell[1]:g}, T = {cell[-1]}: " if table == "outside" else ""
+            written.append(f"{game}{listed} ± {half_width:.3f}")
+        separator = " | " if len(heads) > 1 else "; "
+        yield f"| {title} | {separator.join(written)} |"
+    yield f"\n{table}: worst {max(all_ratios):.3f}, mean {np.mean(all_ratios):.3f}\n"
 
 
 def draw_figure(model: Model, path: Path) -> None:

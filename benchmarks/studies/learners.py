@@ -38,9 +38,8 @@ def main() -> None:
             if learner == "exp3" and channel in OTHERS:
                 continue
             totals = ldp_gym.evaluate(learner, tape, episodes=options.episodes).kl[:, -1]
-            row[learner] = (
-                f"{totals.mean():,.0f} ± {totals.std(ddof=1) / np.sqrt(len(totals)):,.0f}"
-            )
+            error = totals.std(ddof=1) / np.sqrt(len(totals))
+            row[learner] = f"{totals.mean():,.0f} ± {error:,.0f}"
         print(channel, row, flush=True)
     if options.csv:
         table = pd.DataFrame.from_dict(rows, orient="index")[list(LEARNERS)]
