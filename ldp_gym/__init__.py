@@ -17,6 +17,7 @@ from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.losses import LOSSES, Loss
 from ldp_gym.engine.simplex import Simplex
+from ldp_gym.envs.box import META_GAME as _META_GAME
 from ldp_gym.envs.box import NAMED_GAMES as _NAMED_GAMES
 from ldp_gym.envs.dist import LDPDistEnv, LDPDistVectorEnv
 from ldp_gym.evaluation import Evaluation, evaluate
@@ -61,6 +62,7 @@ _gym.register(
 for _name, _game in {
     "": {},
     **{f"{_name}-": _game for _name, _game in _NAMED_GAMES.items()},
+    "meta-": _META_GAME,
 }.items():
     _gym.register(
         id=f"LDPDistBox-{_name}v0",

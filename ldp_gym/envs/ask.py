@@ -35,6 +35,7 @@ from ldp_gym.engine.tape import ClassPerEpisode, Episodes
 from ldp_gym.envs.features import Contrasts, FloatRow
 from ldp_gym.envs.single import SingleEnv
 from ldp_gym.envs.vector import LockStepEnv, SeveralGames
+from ldp_gym.natures.adversary import Adversary
 from ldp_gym.natures.base import PoolNature
 from ldp_gym.statistics import unit_of_score
 from ldp_gym.truths.base import Member
@@ -222,6 +223,11 @@ class Asker(Role):
 
     def __init__(self, playback: Playback, rules: AskArguments) -> None:
         super().__init__(playback, rules)
+        if isinstance(playback.scenario.nature, Adversary):
+            raise ValueError(
+                "LDPAsk-v0 takes no nature 'adversary': it weighs what a message tells, and it moves before "
+                "the question is known; both seats are agents' in ldp_gym.parallel_env"
+            )
         self.observation = Belief(playback)
         self._future_loss = FutureLoss(playback.scenario, playback.num_games)
         self._units = np.zeros(playback.num_games)

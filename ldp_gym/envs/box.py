@@ -53,6 +53,18 @@ NAMED_GAMES: dict[str, dict[str, Any]] = {
 }
 """Keyword arguments of LDPDistBox-easy-v0, -medium-v0, -memory-v0 and -hard-v0. They never change."""
 
+META_GAME: dict[str, Any] = {
+    "hypotheses": "dirichlet",
+    "num_hypotheses": 4,
+    "num_labels": 8,
+    "channel": "randomized-response",
+    "epsilon": 2.0,
+    "horizon": 200,
+    "redraw_hypotheses": True,
+    "observation": "message",
+}
+"""Keyword arguments of LDPDistBox-meta-v0, where the class is redrawn and shown. They never change."""
+
 _ROUNDS_AT_ONCE = 2**13
 """Target number of rounds, over all games, whose features are worked out at once: temporary arrays of this
 size stay in a processor's cache."""

@@ -28,6 +28,8 @@ TIED = [
 ]  # 0.3 * 0.4 = 0.6 * 0.1 + 0.6 * 0.1 up to rounding: label 1 is on the plane
 SMALL = {"hypotheses": TABLE.tolist(), "epsilon": 1.5, "horizon": 4}
 UNIFORM = np.full(3, 1 / 3)
+CONTEXTS = {"hypotheses": "softmax-linear", "num_hypotheses": 3, "num_labels": 4, "horizon": 5}
+META = {"redraw_hypotheses": True, "num_hypotheses": 3, "num_labels": 4, "horizon": 5}
 
 
 def losses(weights):
@@ -125,6 +127,93 @@ def test_single_and_vector_environments_agree(mode):
     assert_same_games(native, sync, actions, rtol=1e-6)
 
 
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    "rules",
+    [
+        CONTEXTS,
+        META,
+        CONTEXTS | {"redraw_hypotheses": True},
+        CONTEXTS | {"nature": "omniscient", "nature_kwargs": {"pool_size": 4}},
+        CONTEXTS | {"nature": "cycle", "observe_candidates": True},
+    ],
+)
+def test_games_with_contexts_and_with_redrawn_classes_agree(rules, mode):
+    native = gym.make_vec("LDPAsk-v0", num_envs=3, autoreset_mode=mode, **rules)
+    sync = SyncVectorEnv([lambda: gym.make("LDPAsk-v0", **rules)] * 3, autoreset_mode=mode)
+    actions = np.random.default_rng(0).uniform(-1, 1, (14, 3, 3))
+    assert_same_games(native, sync, actions, rtol=1e-5)
+
+
+def test_in_a_class_with_contexts_the_question_is_about_the_hypotheses_there():
+    """The posterior after an answer is one of two, by Bayes' rule at the context that the row shows."""
+    env = gym.make("LDPAsk-v0", epsilon=1.5, nature="cycle", **CONTEXTS)
+    row, _ = env.reset(seed=0)
+    contrast = np.array([0.8, -0.1, -0.7])
+    for _ in range(5):
+        weights = row[:3].astype(np.float64)
+        table = row[7:].reshape(3, 4).astype(np.float64)
+        flip = 1 / (1 + math.exp(1.5))
+        yes = table @ np.where(contrast @ table > 0, 1 - flip, flip)
+        after = [weights * law / (weights @ law) for law in (yes, 1 - yes)]
+        np.testing.assert_allclose(env.unwrapped.candidates, table, atol=1e-6)
+        row, *_ = env.step(contrast)
+        distances = [abs(posterior - row[:3]).max() for posterior in after]
+        assert min(distances) < 1e-5
+
+
+def test_with_contexts_the_reward_is_the_mean_saving_over_the_pool():
+    """From the losses at each of the pool's contexts, before and after both answers."""
+    rules = {**CONTEXTS, "nature": "cycle", "nature_kwargs": {"pool_size": 6}}
+    env = gym.make("LDPAsk-v0", epsilon=1.5, **rules)
+    row, _ = env.reset(seed=0)
+    tables = env.unwrapped.game.hypotheses(env.unwrapped.scenario.nature.pool)
+    flip = 1 / (1 + math.exp(1.5))
+
+    def mean_loss(weights):
+        losses = [weights @ rel_entr(table, weights @ table).sum(axis=1) for table in tables]
+        return np.mean(losses)
+
+    for t, contrast in enumerate(np.random.default_rng(1).uniform(-1, 1, (5, 3))):
+        weights = row[:3].astype(np.float64)
+        table = env.unwrapped.candidates
+        yes = table @ np.where(contrast @ table > 0, 1 - flip, flip)
+        later = sum(
+            (weights @ law) * mean_loss(weights * law / (weights @ law)) for law in (yes, 1 - yes)
+        )
+        row, reward, *_ = env.step(contrast)
+        expected = (4 - t) * (mean_loss(weights) - later) / mean_loss(UNIFORM)
+        assert reward == pytest.approx(max(expected, 0.0), abs=1e-5)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-16, 1e-9, 1e-6])
+def test_questions_about_equal_hypotheses_pay_nothing(apart):
+    table = [[0.5 + apart, 0.5 - apart], [0.5, 0.5], [0.5, 0.5]]
+    env = gym.make("LDPAsk-v0", hypotheses=table, horizon=200)
+    env.reset(seed=0)
+    rewards = [env.step(np.array([1.0, -0.5, -0.5]))[1] for _ in range(200)]
+    assert rewards == [0.0] * 200
+
+
+def test_the_meta_game_redraws_the_class_and_shows_its_table():
+    env = gym.make("LDPAskMeta-v0")
+    first, _ = env.reset(seed=0)
+    table = env.unwrapped.candidates
+    second, _ = env.reset()
+    assert first.shape == (2 * 8 + 1 + 8 * 16,)
+    np.testing.assert_array_equal(first[17:], table.ravel().astype(np.float32))
+    assert not np.allclose(first[17:], second[17:])
+
+
+def test_greedy_questions_about_tables_of_their_own_are_those_one_by_one():
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.ones(3), 5)
+    tables = rng.dirichlet(np.ones(4), (5, 3))
+    together = greedy_contrast(weights, tables)
+    alone = [greedy_contrast(w, table) for w, table in zip(weights, tables, strict=True)]
+    np.testing.assert_allclose(together, alone, rtol=1e-9)
+
+
 def test_the_checkers_of_the_libraries_pass():
     env = gym.make("LDPAsk-v0", horizon=5)
     check_env(env.unwrapped)
@@ -138,6 +227,7 @@ def test_the_checkers_of_the_libraries_pass():
     ("rules", "error", "message"),
     [
         ({"channel": "split"}, TypeError, "LDPAsk-v0 takes no 'channel': leave it out"),
+        ({**CONTEXTS, "nature": "adversary"}, ValueError, "'adversary'.*before the question"),
         ({"horizn": 3}, TypeError, "did you mean 'horizon'"),
     ],
 )

@@ -214,6 +214,22 @@ def test_named_games_are_fixed():
     assert spaces["hard"].high.tolist() == [1.0] + [np.inf] * 8 + [1.0] * 16
 
 
+def test_the_meta_game_shows_the_class_of_the_episode():
+    """A row: t / T, the context and the candidates, both again of the round before, and the label sent."""
+    env = gym.make("LDPDistBox-meta-v0")
+    first, _ = env.reset(seed=0)
+    table = env.unwrapped.candidates
+    second, *_ = env.step(np.zeros(4))
+    env.reset(seed=1)
+
+    assert env.unwrapped.game.horizon == 200
+    assert env.observation_space.shape == (1 + 2 * (1 + 4 * 8) + 8,)
+    np.testing.assert_array_equal(first[2:34], table.ravel().astype(np.float32))
+    np.testing.assert_array_equal(second[35:67], table.ravel().astype(np.float32))
+    assert second[67:].sum() == 1.0
+    assert not np.allclose(env.unwrapped.candidates, table)
+
+
 def test_wrong_arguments_and_actions_say_what_is_wrong():
     for name, value in (("observation", "label"), ("logit_range", 0.0)):
         with pytest.raises(ValueError, match=f"{name} must be"):
