@@ -97,6 +97,10 @@ for _name, _game in {"": {}, "fixed-": {"redraw_hypotheses": False}}.items():
 def __getattr__(name: str) -> _Any:
     """Import a part of the package when its name, such as ``ldp_gym.testing``, is first used."""
     match name:
+        case "parallel_env":
+            from ldp_gym.envs.pair import parallel_env
+
+            return parallel_env
         case "testing":
             import ldp_gym.testing
         case "wrappers":
@@ -107,4 +111,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "testing", "wrappers"})
+    return sorted({*globals(), "parallel_env", "testing", "wrappers"})

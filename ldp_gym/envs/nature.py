@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray
-from ldp_gym.core.divergences import mixture_loss, negentropy
 from ldp_gym.core.seed_ranges import TEST
 from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.referee import Info, Referee
@@ -31,13 +29,12 @@ from ldp_gym.engine.rules import (
 )
 from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.seats import Moves, Seat
-from ldp_gym.engine.tape import ClassPerEpisode
-from ldp_gym.envs.ask import observe_posterior
+from ldp_gym.envs.ask import LEAST_LOG_WEIGHT, observe_posterior
 from ldp_gym.envs.features import FloatRow
+from ldp_gym.envs.pool import Choices, Pool, PoolRules
 from ldp_gym.envs.single import SingleEnv
 from ldp_gym.envs.vector import LockStepEnv, SeveralGames
 from ldp_gym.natures.adversary import first_of_best, learning_costs
-from ldp_gym.natures.base import PoolNature
 from ldp_gym.statistics import unit_of_score
 from ldp_gym.theory.information import MessageInformation
 
@@ -64,7 +61,7 @@ _MOST_REFERENCES = 1024
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NatureArguments(Rules):
+class NatureArguments(PoolRules):
     """Arguments of LDPNature-v0: the agent is Nature, and the learner is Bayes."""
 
     env_id = "LDPNature-v0"
@@ -82,25 +79,6 @@ class NatureArguments(Rules):
         "split", 'the channel by which users privatize: a name, ``"module:Object"``, or a Channel.'
     )
     horizon: int = rule(1000, "T, the number of contexts that are picked.")
-    redraw_hypotheses: bool = rule(
-        True,
-        "draw a new class of the named family in each episode, and a new pool unless the pool is given.",
-    )
-    nature: str = rule("cycle", "the nature that has the pool.")
-    pool: npt.ArrayLike | None = rule(
-        None,
-        'the contexts to pick from, ``(P, d)``, or their address as ``"module:object"``; ``pool_size`` '
-        "standard normal ones when not given.",
-    )
-    pool_size: int = rule(32, "P.")
-    pool_seed: int = rule(0, "seed of a pool that is neither given nor redrawn.")
-
-    def __post_init__(self) -> None:
-        """Check the values, and hand the pool to the nature."""
-        super().__post_init__()
-        pool = {"contexts": self.pool, "pool_size": self.pool_size, "pool_seed": self.pool_seed}
-        object.__setattr__(self, "nature_kwargs", pool)
-        object.__setattr__(self, "observe_candidates", self.redraw_hypotheses)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,122 +106,28 @@ def observe_pool(
     return np.concatenate([belief, logs], axis=-1, dtype=np.float32)
 
 
-class Pool:
-    """The pool of contexts of B games: their candidates, and what Bayes expects of a round at each.
-
-    Attributes:
-        contexts: ``(P, d)``, or ``(B, P, d)`` if each game has its own.
-        losses: expected loss ``J_x(w) = sum_k w_k KL(f_k(x), f_w(x))`` at each context, ``(B, P)``.
-        information: expected information of a message at each context, in nats, ``(B, P)``.
-    """
-
-    contexts: FloatArray
-
-    def __init__(self, scenario: Scenario, num_games: int, *, redraws: bool) -> None:
-        nature = scenario.nature
-        assert isinstance(nature, PoolNature), "the rules say so"
-        self._scenario = scenario
-        self._redraws_contexts = redraws
-        self.contexts = nature.pool
-        if redraws:
-            self.contexts = np.zeros((num_games, *nature.pool.shape))
-
-        size = len(nature.pool)
-        num_hypotheses, num_labels = scenario.game.num_hypotheses, scenario.game.num_labels
-        width = num_labels + _MESSAGES_OF_A_CONTEXT
-        own = num_games if scenario.redraws else 1
-        validation.fits_memory("num_envs", own, size * num_hypotheses * width, "likelihoods")
-        if scenario.redraws:
-            shape = (num_games, size, num_hypotheses, num_labels)
-            self._candidates = np.full(shape, 1.0 / num_labels)
-        else:
-            self._candidates = np.array(scenario.hypotheses(self.contexts)[None])
-        self._negentropies = negentropy(self._candidates)
-        self._expected_information = MessageInformation(scenario.channel, self._candidates)
-        self.losses = np.zeros((num_games, size))
-        self.information = np.zeros((num_games, size))
-
-    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
-        """Draw the pools of new episodes, and take their classes, if they have their own."""
-        if self._redraws_contexts:
-            shape = self.contexts.shape[1:]
-            drawn = [start.generator.standard_normal(shape) for start in starts]
-            self.contexts[games] = np.stack(drawn)
-        if self._scenario.redraws:
-            classes = ClassPerEpisode([start.hypotheses for start in starts])
-            contexts = self.contexts[games] if self._redraws_contexts else self.contexts[None]
-            candidates = classes(contexts)
-            self._candidates[games] = candidates
-            self._negentropies[games] = negentropy(candidates)
-            self._expected_information.replace(games, candidates)
-
-    def update(self, weights: FloatArray) -> None:
-        """Work out losses and information under posteriors ``(B, K)``."""
-        self.losses = mixture_loss(weights[:, None], self._candidates, self._negentropies)
-        self.information = self._expected_information(weights)
-
-    def pick(self, choices: IntArray) -> Moves:
-        """The contexts of indices ``(B,)``, with their candidates."""
-        games = np.arange(len(choices))
-        own_class = games if self._scenario.redraws else 0
-        candidates = self._candidates[own_class, choices]
-        if self._redraws_contexts:
-            return Moves(contexts=self.contexts[games, choices], candidates=candidates)
-        return Moves(contexts=self.contexts[choices], candidates=candidates)
-
-
 class PoolView(Observation):
     """The posterior, t / T, and the logarithms of expected loss and information at each context."""
 
-    def __init__(self, playback: Playback, pool: Pool) -> None:
-        self._playback = playback
-        self._pool = pool
-        num_hypotheses = playback.scenario.game.num_hypotheses
-        size = pool.contexts.shape[-2]
-        low = np.concatenate(
-            [
-                np.zeros(num_hypotheses),
-                np.full(num_hypotheses, -10.0),
-                np.zeros(1),
-                np.full(2 * size, LEAST_LOG_VALUE),
-            ]
-        )
-        # Neither a loss nor an information is above log K.
-        largest = max(1.0, math.log(math.log(num_hypotheses)) if num_hypotheses > 2 else 0.0)
-        high = np.concatenate([np.ones(num_hypotheses), np.zeros(num_hypotheses), np.ones(1)])
-        high = np.concatenate([high, np.full(2 * size, largest)])
+    def __init__(self, role: ContextPicker) -> None:
+        self._role = role
+        num_hypotheses = role.playback.scenario.game.num_hypotheses
+        ones = np.ones(num_hypotheses)
+        values = np.ones(2 * role.pool.size)
+        # Neither an expected loss nor an information is above log K.
+        largest_log = max(0.0, math.log(math.log(num_hypotheses)))
+        low = np.concatenate([0.0 * ones, LEAST_LOG_WEIGHT * ones, [0.0], LEAST_LOG_VALUE * values])
+        high = np.concatenate([ones, 0.0 * ones, [1.0], (largest_log + 1e-6) * values])
         self.space = gym.spaces.Box(
             low.astype(np.float32), high.astype(np.float32), dtype=np.float32
         )
 
     def observe(self, game: int | EllipsisType = ...) -> FloatRow:
-        playback = self._playback
+        playback = self._role.playback
         assert playback.weights is not None, "Bayes predicts"
         progress = playback.rounds[:, 0] / playback.scenario.horizon
-        rows = observe_pool(playback.weights, progress, self._pool.losses, self._pool.information)
-        return rows[game]
-
-
-class Choices(Actions):
-    """Indices of the contexts of a pool."""
-
-    def __init__(self, size: int, batch_shape: tuple[int, ...]) -> None:
-        self.space = gym.spaces.Discrete(size)
-        self._size = size
-        self._shape = batch_shape
-
-    def read(self, action: npt.ArrayLike) -> IntArray:
-        """The indices, checked."""
-        choices = np.asarray(action)
-        expected = f"indices of contexts, whole numbers in 0..{self._size - 1}"
-        if choices.shape != self._shape or choices.dtype.kind not in "iuf":
-            raise ValueError(
-                f"an action is {expected}, of shape {self._shape}, got {validation.describe(action)}"
-            )
-        indices = choices.astype(np.int64)
-        if (indices != choices).any() or (indices < 0).any() or (indices >= self._size).any():
-            raise ValueError(f"an action is {expected}, got {validation.describe(action)}")
-        return indices
+        losses, information = self._role.pool.losses, self._role.information
+        return observe_pool(playback.weights, progress, losses, information)[game]
 
 
 class ContextPicker(Role):
@@ -253,30 +137,34 @@ class ContextPicker(Role):
 
     def __init__(self, playback: Playback, rules: NatureArguments) -> None:
         super().__init__(playback, rules)
-        if playback.scenario.hypotheses.constant:
-            raise ValueError(
-                f"LDPNature-v0 needs a class with contexts, got {playback.scenario.hypotheses!r}, to which "
-                f"all contexts are the same: use 'softmax-linear', or a list of callables"
-            )
-        redraws_pool = playback.scenario.redraws and rules.pool is None
-        self.pool = Pool(playback.scenario, playback.num_games, redraws=redraws_pool)
-        self.observation = PoolView(playback, self.pool)
-        self._picked = np.zeros(playback.num_games, dtype=np.int64)
-        self._risks = np.zeros(playback.num_games)
-        self._returns = np.zeros(playback.num_games)
+        scenario, num_games = playback.scenario, playback.num_games
+        self.pool = Pool(scenario, num_games, rules)
+        own = num_games if scenario.redraws else 1
+        width = self.pool.size * scenario.game.num_hypotheses * _MESSAGES_OF_A_CONTEXT
+        validation.fits_memory("num_envs", own, width, "likelihoods")
+        self._message_information = MessageInformation(scenario.channel, self.pool.candidates)
+        self.information = np.zeros((num_games, self.pool.size))
+        self.observation = PoolView(self)
+        self._picked = np.zeros(num_games, dtype=np.int64)
+        self._risks = np.zeros(num_games)
+        self._returns = np.zeros(num_games)
 
     def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
         self.pool.begin(games, starts)
+        if self.playback.scenario.redraws:
+            self._message_information.replace(games, self.pool.candidates[games])
         self._risks[games] = 0.0
         self._returns[games] = 0.0
 
     def ready(self) -> None:
         """Work out what Bayes expects of each context."""
-        assert self.playback.weights is not None, "Bayes predicts"
-        self.pool.update(self.playback.weights)
+        weights = self.playback.weights
+        assert weights is not None, "Bayes predicts"
+        self.pool.update(weights)
+        self.information = self._message_information(weights)
 
     def actions(self, batch_shape: tuple[int, ...]) -> Actions:
-        return Choices(self.pool.contexts.shape[-2], batch_shape)
+        return Choices(self.pool.size, batch_shape)
 
     def moves(self, actions: IntArray) -> Moves:
         self._picked = actions
@@ -285,7 +173,7 @@ class ContextPicker(Role):
     def rewards(self, losses: FloatArray) -> FloatArray:
         """The expected loss ``J_x(w)`` of the round."""
         self._risks += losses
-        rewards = self.pool.losses[np.arange(len(self._picked)), self._picked]
+        rewards = self.pool.losses_at(self._picked)
         self._returns += rewards
         return rewards
 
@@ -305,7 +193,7 @@ class ContextPicker(Role):
         weights = self.playback.weights
         assert weights is not None, "Bayes predicts"
         rounds_left = self.playback.scenario.horizon - self.playback.rounds
-        costs = learning_costs(self.pool.losses, self.pool.information, weights, rounds_left)
+        costs = learning_costs(self.pool.losses, self.information, weights, rounds_left)
         return first_of_best(costs)
 
 
@@ -342,7 +230,7 @@ def measure_nature_references(
         totals = np.zeros(episodes)
         for _ in range(scenario.horizon):
             if rule_of_thumb == "random":
-                choices = rng.integers(role.pool.contexts.shape[-2], size=episodes)
+                choices = rng.integers(role.pool.size, size=episodes)
             else:
                 choices = role.adversary()
             rewards, _ = referee.judge(choices)
