@@ -7,8 +7,6 @@
 
 from typing import Any as _Any
 
-import gymnasium as _gym
-
 from ldp_gym import audit
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import VERSION as _VERSION
@@ -17,9 +15,8 @@ from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.losses import LOSSES, Loss
 from ldp_gym.engine.simplex import Simplex
-from ldp_gym.envs.box import META_GAME as _META_GAME
-from ldp_gym.envs.box import NAMED_GAMES as _NAMED_GAMES
 from ldp_gym.envs.dist import LDPDistEnv, LDPDistVectorEnv
+from ldp_gym.envs.named_games import register_environments as _register_environments
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.natures.base import NATURES, Nature
@@ -53,45 +50,7 @@ __all__ = [
 ]
 __version__ = _VERSION
 
-_gym.register(
-    id="LDPDist-v0",
-    entry_point="ldp_gym.envs.dist:LDPDistEnv",
-    vector_entry_point="ldp_gym.envs.dist:LDPDistVectorEnv",
-    order_enforce=False,  # it says itself what to call first
-)
-for _name, _game in {
-    "": {},
-    **{f"{_name}-": _game for _name, _game in _NAMED_GAMES.items()},
-    "meta-": _META_GAME,
-}.items():
-    _gym.register(
-        id=f"LDPDistBox-{_name}v0",
-        entry_point="ldp_gym.envs.box:LDPDistBoxEnv",
-        vector_entry_point="ldp_gym.envs.box:LDPDistBoxVectorEnv",
-        order_enforce=False,
-        kwargs=_game,
-    )
-_gym.register(
-    id="LDPAsk-v0",
-    entry_point="ldp_gym.envs.ask:LDPAskEnv",
-    vector_entry_point="ldp_gym.envs.ask:LDPAskVectorEnv",
-    order_enforce=False,
-)
-_gym.register(
-    id="LDPAskMeta-v0",
-    entry_point="ldp_gym.envs.ask:LDPAskEnv",
-    vector_entry_point="ldp_gym.envs.ask:LDPAskVectorEnv",
-    order_enforce=False,
-    kwargs={"redraw_hypotheses": True},
-)
-for _name, _game in {"": {}, "fixed-": {"redraw_hypotheses": False}}.items():
-    _gym.register(
-        id=f"LDPNature-{_name}v0",
-        entry_point="ldp_gym.envs.nature:LDPNatureEnv",
-        vector_entry_point="ldp_gym.envs.nature:LDPNatureVectorEnv",
-        order_enforce=False,
-        kwargs=_game,
-    )
+_register_environments()
 
 
 def __getattr__(name: str) -> _Any:

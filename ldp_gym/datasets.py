@@ -17,7 +17,8 @@ from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
 from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.learners import build_learner
-from ldp_gym.envs.box import NAMED_GAMES, bayes_gain
+from ldp_gym.envs.box import bayes_gain
+from ldp_gym.envs.named_games import NAMED_GAMES
 
 if TYPE_CHECKING:
     from minari import MinariDataset

@@ -370,23 +370,6 @@ def _signature_of_init(arguments: type[Rules]) -> inspect.Signature:
     return signature.replace(parameters=[this, *taken])
 
 
-def kept_by_rules(estimate: Callable[[Scenario, Rules], T]) -> Callable[[Scenario, Rules], T]:
-    """Decorate an estimate about a game: its result is kept, if the rules can be written as JSON."""
-    kept: dict[str, T] = {}
-
-    @functools.wraps(estimate)
-    def look_up(scenario: Scenario, rules: Rules) -> T:
-        try:
-            key = rules.to_json()
-        except TypeError:  # a custom class, channel, nature or truth
-            return estimate(scenario, rules)
-        if key not in kept:
-            kept[key] = estimate(scenario, rules)
-        return kept[key]
-
-    return look_up
-
-
 def canonical(value: Any) -> str:
     """JSON with sorted keys, in which arrays and objects stand as their :func:`describe_object`."""
     return json.dumps(plain(value), sort_keys=True, allow_nan=False, default=describe_object)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -25,7 +25,6 @@ from ldp_gym.engine.rules import (
     NATURE_RULES,
     TRUTH_RULES,
     Rules,
-    kept_by_rules,
     rule,
     takes,
 )
@@ -33,6 +32,8 @@ from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.seats import Moves, Seat
 from ldp_gym.engine.tape import ClassPerEpisode, Episodes
 from ldp_gym.envs.features import Contrasts, FloatRow
+from ldp_gym.envs.named_games import ASK_META_REFERENCES, ASK_REFERENCES, References
+from ldp_gym.envs.references import kept_by_rules
 from ldp_gym.envs.single import SingleEnv
 from ldp_gym.envs.vector import LockStepEnv, SeveralGames
 from ldp_gym.natures.adversary import Adversary
@@ -269,7 +270,7 @@ class Asker(Role):
         """Risks and scores ``(B,)``; no scores unless greedy questions beat random ones."""
         info = {"risk": self._risks.copy()}
         if self._references is not None:
-            info["score"] = (self._references.random - self._risks) / self._references.unit
+            info["score"] = (self._references.zero - self._risks) / self._references.unit
         return info
 
     @cached_property
@@ -277,14 +278,13 @@ class Asker(Role):
         return estimate_references(self.playback.scenario, self.rules)
 
 
-class References(NamedTuple):
-    """The mean risk of random questions, which scores 0, and how much less greedy ones pay."""
+_SHIPPED: dict[str, References | None] = {
+    AskArguments().to_json(): ASK_REFERENCES,
+    AskArguments(redraw_hypotheses=True).to_json(): ASK_META_REFERENCES,
+}
 
-    random: float
-    unit: float
 
-
-@kept_by_rules
+@kept_by_rules(_SHIPPED)
 def estimate_references(scenario: Scenario, rules: Rules) -> References | None:
     """Estimate the references of scores; None if greedy questions are not shown to beat random ones.
 

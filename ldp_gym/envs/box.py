@@ -24,7 +24,6 @@ from ldp_gym.engine.rules import (
     NATURE_RULES,
     TRUTH_RULES,
     Rules,
-    kept_by_rules,
     rule,
     takes,
 )
@@ -34,36 +33,11 @@ from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.base import EnvArguments
 from ldp_gym.envs.dist import Transcript
 from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, FloatRow, Logits, RawRow, RunningEvidence
+from ldp_gym.envs.named_games import META_GAME, NAMED_GAINS, NAMED_GAMES
+from ldp_gym.envs.references import kept_by_rules
 from ldp_gym.envs.single import SingleEnv
 from ldp_gym.envs.vector import LockStepEnv, VectorArguments
 from ldp_gym.statistics import unit_of_score
-
-NAMED_GAMES: dict[str, dict[str, Any]] = {
-    "easy": {
-        "hypotheses": "dirichlet",
-        "num_hypotheses": 4,
-        "num_labels": 8,
-        "channel": "split",
-        "epsilon": 4.0,
-        "horizon": 200,
-    },
-    "medium": {},
-    "memory": {"channel": "split", "observation": "message"},
-    "hard": {"channel": "randomized-response", "observation": "message"},
-}
-"""Keyword arguments of LDPDistBox-easy-v0, -medium-v0, -memory-v0 and -hard-v0. They never change."""
-
-META_GAME: dict[str, Any] = {
-    "hypotheses": "dirichlet",
-    "num_hypotheses": 4,
-    "num_labels": 8,
-    "channel": "randomized-response",
-    "epsilon": 2.0,
-    "horizon": 200,
-    "redraw_hypotheses": True,
-    "observation": "message",
-}
-"""Keyword arguments of LDPDistBox-meta-v0, where the class is redrawn and shown. They never change."""
 
 _ROUNDS_AT_ONCE = 2**13
 """Target number of rounds, over all games, whose features are worked out at once: temporary arrays of this
@@ -165,12 +139,6 @@ def estimate_bayes_gain(scenario: Scenario) -> float | None:
     return unit_of_score(gains)
 
 
-@kept_by_rules
-def bayes_gain(scenario: Scenario, rules: Rules) -> float | None:
-    """Gain of Bayes in the game of these rules, estimated once."""
-    return estimate_bayes_gain(scenario)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoxArguments(EnvArguments):
     """Arguments of LDPDistBox-v0. Redrawn hypotheses are always observed."""
@@ -204,6 +172,18 @@ class BoxArguments(EnvArguments):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoxVectorArguments(BoxArguments, VectorArguments):
     """Arguments of LDPDistBox-v0 for B games."""
+
+
+_SHIPPED: dict[str, float | None] = {
+    BoxArguments(**game).to_json(): NAMED_GAINS[name]
+    for name, game in {**NAMED_GAMES, "meta": META_GAME}.items()
+}
+
+
+@kept_by_rules(_SHIPPED)
+def bayes_gain(scenario: Scenario, rules: Rules) -> float | None:
+    """Gain of Bayes in the game of these rules, estimated once."""
+    return estimate_bayes_gain(scenario)
 
 
 class Mixer(Role):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -23,7 +23,6 @@ from ldp_gym.engine.rules import (
     CLASS_RULES,
     TRUTH_RULES,
     Rules,
-    kept_by_rules,
     rule,
     takes,
 )
@@ -31,7 +30,9 @@ from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.seats import Moves, Seat
 from ldp_gym.envs.ask import LEAST_LOG_WEIGHT, observe_posterior
 from ldp_gym.envs.features import FloatRow
+from ldp_gym.envs.named_games import NATURE_FIXED_REFERENCES, NATURE_REFERENCES, References
 from ldp_gym.envs.pool import Choices, Pool, PoolRules
+from ldp_gym.envs.references import kept_by_rules
 from ldp_gym.envs.single import SingleEnv
 from ldp_gym.envs.vector import LockStepEnv, SeveralGames
 from ldp_gym.natures.adversary import first_of_best, learning_costs
@@ -181,11 +182,11 @@ class ContextPicker(Role):
         """Risks and scores ``(B,)``; no scores unless the adversary beats random contexts."""
         info = {"risk": self._risks.copy()}
         if self._references is not None:
-            info["score"] = (self._returns - self._references.random) / self._references.unit
+            info["score"] = (self._returns - self._references.zero) / self._references.unit
         return info
 
     @cached_property
-    def _references(self) -> NatureReferences | None:
+    def _references(self) -> References | None:
         return estimate_nature_references(self.playback.scenario, self.rules)
 
     def adversary(self) -> IntArray:
@@ -197,15 +198,14 @@ class ContextPicker(Role):
         return first_of_best(costs)
 
 
-class NatureReferences(NamedTuple):
-    """The mean expected risk of random contexts, which scores 0, and how much more the adversary's is."""
+_SHIPPED: dict[str, References | None] = {
+    NatureArguments().to_json(): NATURE_REFERENCES,
+    NatureArguments(redraw_hypotheses=False).to_json(): NATURE_FIXED_REFERENCES,
+}
 
-    random: float
-    unit: float
 
-
-@kept_by_rules
-def estimate_nature_references(scenario: Scenario, rules: Rules) -> NatureReferences | None:
+@kept_by_rules(_SHIPPED)
+def estimate_nature_references(scenario: Scenario, rules: Rules) -> References | None:
     """Estimate the references of scores; None if the adversary is not shown to beat random contexts."""
     rounds = scenario.horizon
     if scenario.redraws:
@@ -215,9 +215,7 @@ def estimate_nature_references(scenario: Scenario, rules: Rules) -> NatureRefere
     return measure_nature_references(scenario, rules, episodes)
 
 
-def measure_nature_references(
-    scenario: Scenario, rules: Rules, episodes: int
-) -> NatureReferences | None:
+def measure_nature_references(scenario: Scenario, rules: Rules, episodes: int) -> References | None:
     """The references of scores, measured on a number of episodes."""
     returns = {}
     for rule_of_thumb in ("random", "adversary"):
@@ -239,7 +237,7 @@ def measure_nature_references(
     unit = unit_of_score(returns["adversary"] - returns["random"])
     if unit is None:
         return None
-    return NatureReferences(float(returns["random"].mean()), unit)
+    return References(float(returns["random"].mean()), unit)
 
 
 class LDPNatureEnv(SingleEnv):

@@ -6,7 +6,8 @@ from helpers import totals
 
 from ldp_gym.datasets import write_dataset
 from ldp_gym.engine.rules import Rules
-from ldp_gym.envs.box import NAMED_GAMES, bayes_gain
+from ldp_gym.envs.box import bayes_gain
+from ldp_gym.envs.named_games import NAMED_GAMES
 
 minari = pytest.importorskip("minari")
 pytestmark = pytest.mark.filterwarnings("ignore:.*is set to None:UserWarning")

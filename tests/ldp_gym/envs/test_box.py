@@ -14,8 +14,9 @@ from ldp_gym.engine import playback
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs import box
-from ldp_gym.envs.box import NAMED_GAMES, estimate_bayes_gain
+from ldp_gym.envs.box import estimate_bayes_gain
 from ldp_gym.envs.features import RunningEvidence
+from ldp_gym.envs.named_games import NAMED_GAMES
 from ldp_gym.wrappers import MixtureAction
 
 pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
