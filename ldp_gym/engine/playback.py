@@ -38,7 +38,7 @@ _FIRST_BLOCK = 2
 _TAPE_FIELDS = ("contexts", "distributions", "negentropies", "members", "labels")
 """Fields of the tape that are always recorded."""
 
-_TURN_FIELDS = ("messages", "log_likelihoods", "answer_log_likelihoods")
+_TURN_FIELDS = ("questions", "messages", "log_likelihoods", "answer_log_likelihoods")
 """Fields of the current round that a designer from outside completes."""
 
 
@@ -272,6 +272,7 @@ class Playback:
             candidates = candidates[:, None]
         likelihoods = channel.log_likelihood(answers, candidates)  # (B, 2, K)
         second = (messages != answers[:, 0]).any(axis=-1)
+        self._record["questions"] = questions
         self._record["messages"] = messages
         self._record["answer_log_likelihoods"] = likelihoods
         self._record["log_likelihoods"] = np.where(

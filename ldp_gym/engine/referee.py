@@ -5,7 +5,7 @@ One game is the case B = 1. The single and the vector environment are thin views
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Referee:
         num_games: B.
         role: the agent's part.
         rules: the arguments of the environment, for the role.
-        history: an observer that keeps the data of frames, if there are any.
+        history: makes the observer that keeps the data of frames, if there are any.
 
     Attributes:
         begun: True where a game has begun, ``(B,)``.
@@ -45,14 +45,15 @@ class Referee:
         num_games: int,
         role: type[Role],
         rules: Any = None,
-        history: Observer | None = None,
+        history: Callable[[Playback], Observer] | None = None,
     ) -> None:
         self.scenario = scenario
         self.playback = Playback(scenario, num_games, role.seats)
         self.role = role(self.playback, rules)
         observers: list[Observer] = [self.role.observation, self.role]
-        if history is not None:
-            observers.append(history)
+        self.history = None if history is None else history(self.playback)
+        if self.history is not None:
+            observers.append(self.history)
         for observer in observers:
             self.playback.add_observer(observer)
         # Those that override watch(): calls that do nothing would slow down every step.

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -31,11 +30,13 @@ from ldp_gym.engine.rules import (
 from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.seats import Moves, Seat
 from ldp_gym.engine.tape import ClassPerEpisode, Episodes
+from ldp_gym.envs.base import EnvArguments
 from ldp_gym.envs.features import Contrasts, FloatRow
 from ldp_gym.envs.named_games import ASK_META_REFERENCES, ASK_REFERENCES, References
 from ldp_gym.envs.references import kept_by_rules
+from ldp_gym.envs.rendering.history import QuestionHistory
 from ldp_gym.envs.single import SingleEnv
-from ldp_gym.envs.vector import LockStepEnv, SeveralGames
+from ldp_gym.envs.vector import LockStepEnv, VectorArguments
 from ldp_gym.natures.adversary import Adversary
 from ldp_gym.natures.base import PoolNature
 from ldp_gym.statistics import unit_of_score
@@ -73,7 +74,7 @@ _MOST_REFERENCES = 1024
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AskArguments(Rules):
+class AskArguments(EnvArguments):
     """Arguments of LDPAsk-v0. The agent asks for the channel. Redrawn hypotheses are always observed."""
 
     env_id = "LDPAsk-v0"
@@ -105,7 +106,7 @@ class AskArguments(Rules):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AskVectorArguments(SeveralGames, AskArguments):
+class AskVectorArguments(AskArguments, VectorArguments):
     """Arguments of LDPAsk-v0 for B games."""
 
 
@@ -373,8 +374,8 @@ class LDPAskEnv(SingleEnv):
         True
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}
     role = Asker
+    history = QuestionHistory
 
     @takes(AskArguments)
     def __init__(self, arguments: AskArguments) -> None:
@@ -384,8 +385,8 @@ class LDPAskEnv(SingleEnv):
 class LDPAskVectorEnv(LockStepEnv):
     """B games of :class:`LDPAskEnv` at once, with its arguments and those of a vector environment."""
 
-    metadata: dict[str, Any] = {**LockStepEnv.metadata, "render_modes": []}
     role = Asker
+    history = QuestionHistory
 
     @takes(AskVectorArguments)
     def __init__(self, arguments: AskVectorArguments) -> None:

@@ -35,12 +35,14 @@ class RefereedEnv:
 
     Attributes:
         role: the agent's part: its seats, what it observes and what it is paid.
+        history: the observer that keeps the data of frames.
         scenario: the game.
         game: its public rules.
         arguments: the environment's arguments.
     """
 
     role: ClassVar[type[Role]]
+    history: ClassVar[type[FrameHistory]] = FrameHistory
     metadata: dict[str, Any]
     _spec: EnvSpec | None = None
 
@@ -54,10 +56,8 @@ class RefereedEnv:
         self.scenario = arguments.scenario()
         validation.fits_memory("num_envs", num_games, self.scenario.footprint, "the games")
         self.game = self.scenario.game
-        self._history: FrameHistory | None = None
-        if self.render_mode is not None:
-            self._history = FrameHistory(self.scenario, num_games)
-        self._referee = Referee(self.scenario, num_games, self.role, arguments, self._history)
+        history = None if self.render_mode is None else self.history
+        self._referee = Referee(self.scenario, num_games, self.role, arguments, history)
         self._observation = self._referee.role.observation
         self._screen: Screen | None = None
 
@@ -83,12 +83,13 @@ class RefereedEnv:
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Draw a learner's weights, ``(K,)`` or ``(B, K)``, in the frames to come, if there are frames."""
-        if self._history is not None:
-            self._history.show(weights)
+        if isinstance(self._referee.history, FrameHistory):
+            self._referee.history.show(weights)
 
     def _frames(self) -> tuple[Frame | str | None, ...] | None:
         """A frame of each game; None, and a warning, without a render mode."""
-        if self._history is None or self.render_mode is None:
+        history = self._referee.history
+        if not isinstance(history, FrameHistory) or self.render_mode is None:
             gym.logger.warn(
                 'render() without a render mode: make the environment with render_mode="ansi"'
             )
@@ -97,7 +98,7 @@ class RefereedEnv:
         if self._screen is None:
             self._screen = Screen(self.render_mode, self.metadata["render_fps"])
         games = range(len(self._referee.begun))
-        return tuple(self._screen.show(self._history.frame_data(game)) for game in games)
+        return tuple(self._screen.show(history.frame_data(game)) for game in games)
 
     def _require_begun(self, what: str) -> None:
         if not self._referee.begun.all():

@@ -30,6 +30,12 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 _PAPER, _INK, _FAINT, _GRID = (255, 255, 255), (40, 40, 40), (125, 125, 125), (225, 225, 225)
 TRUTH, LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
 
+MARK = (60, 140, 70)
+"""Colour of the marks below labels that a question asks about."""
+
+_MARK_HEIGHT = 9
+"""Height of these marks, in pixels."""
+
 
 class Screen:
     """Screen of one of Gymnasium's render modes: ``"ansi"``, text; ``"rgb_array"``; ``"human"``, a window."""
@@ -87,19 +93,37 @@ def label_masses(data: FrameData, most: int) -> dict[str, FloatArray]:
 
     Labels that do not fit are put into groups, by falling probability.
     """
-    labels, rows = len(data.distribution), {"truth": data.distribution}
-    order = np.arange(labels) if labels <= most else np.argsort(-data.distribution, kind="stable")
+    rows = {"truth": data.distribution}
     if data.prediction is not None:
         rows["prediction"] = data.prediction
-    return {
-        name: np.add.reduceat(row[order], bar_starts(labels, most)) for name, row in rows.items()
-    }
+    order = _label_order(data, most)
+    starts = bar_starts(len(order), most)
+    return {name: np.add.reduceat(row[order], starts) for name, row in rows.items()}
+
+
+def asked_labels(data: FrameData, most: int) -> FloatArray:
+    """Share of each bar's labels that the question asks about; no bars if there is no question."""
+    if data.question is None:
+        return np.zeros(0)
+    order = _label_order(data, most)
+    starts = bar_starts(len(order), most)
+    sizes = np.diff(starts, append=len(order))
+    return np.add.reduceat(data.question[order], starts) / sizes
+
+
+def _label_order(data: FrameData, most: int) -> IntArray:
+    """Labels in the order of their bars: by falling probability if they are put into groups."""
+    if len(data.distribution) <= most:
+        return np.arange(len(data.distribution))
+    return np.argsort(-data.distribution, kind="stable")
 
 
 def message_text(data: FrameData) -> str:
     """A message in a few words."""
     if data.message is None:
         return "none yet"
+    if data.answer is not None:
+        return "yes" if data.answer else "no"
     if data.message.ndim == 0:
         return f"report {int(data.message):,}"
     told = np.flatnonzero(data.message)
@@ -140,7 +164,12 @@ def draw_text(data: FrameData) -> str:
         if data.truth >= 0:
             note = f"{belief[data.truth]:.3f} on the truth, hypothesis {data.truth}"
         lines.append(f"{name:12s}{_spark(np.add.reduceat(belief, starts), 1.0)}  {note}")
-    lines.append(f"{'message':12s}{message_text(data)}")
+    if data.question is None:
+        lines.append(f"{'message':12s}{message_text(data)}")
+    else:
+        asked = asked_labels(data, _TEXT_BARS)
+        lines.append(f"{'question':12s}{_spark(asked, 1.0)}  is your label one of these?")
+        lines.append(f"{'answer':12s}{message_text(data)}")
     if data.played:
         totals = f"{data.losses[-1]:.3f} nats, the uniform mixture's {data.uniform[-1]:.3f}"
         lines.append(f"{'total KL':12s}{totals}")
@@ -174,7 +203,10 @@ class Painter:
         self._write(
             f"round {data.played:,} of {data.horizon:,}", (WIDTH - 24, 16), size=26, right=True
         )
-        self._write(f"message: {message_text(data)}", (WIDTH - 24, 44), right=True)
+        words = f"message: {message_text(data)}"
+        if data.question is not None:
+            words = f"is your label one of the marked? {message_text(data)}"
+        self._write(words, (WIDTH - 24, 44), right=True)
         self._labels(data, self._pygame.Rect(70, 84, WIDTH - 94, 216))
         self._beliefs(data, self._pygame.Rect(70, 386, 380, 176))
         self._losses(data, self._pygame.Rect(530, 386, 406, 176))
@@ -189,6 +221,8 @@ class Painter:
             self._bars(box, row / top, *styles[name])
         legend = [(name, colour) for name, (colour, _) in styles.items()]
         self._caption(box, _labels_text(data, _WIDE_BARS), legend)
+        below = self._pygame.Rect(box.left, box.bottom + 2, box.width, _MARK_HEIGHT)
+        self._bars(below, asked_labels(data, _WIDE_BARS), MARK, 0.86)
         self._ticks_below(box, len(data.distribution), _WIDE_BARS)
 
     def _beliefs(self, data: FrameData, box: pygame.Rect) -> None:
@@ -274,7 +308,7 @@ class Painter:
 
     def _bars(self, box: pygame.Rect, heights: FloatArray, colour: Colour, width: float) -> None:
         """Bars of the given heights, as shares of the panel's; ``width`` is a share of a bar's room."""
-        slot = box.width / len(heights)
+        slot = box.width / max(len(heights), 1)
         for i, height in enumerate(np.rint(heights * box.height).astype(int).tolist()):
             left = round(box.left + (i + (1.0 - width) / 2.0) * slot)
             right = max(left + 1, round(box.left + (i + (1.0 + width) / 2.0) * slot))

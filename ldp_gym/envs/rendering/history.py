@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.channels.bit import label_sides
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
+from ldp_gym.core.divergences import kl
 from ldp_gym.engine.playback import Observer, Playback
-from ldp_gym.engine.scenario import EpisodeStart, Scenario
+from ldp_gym.engine.scenario import EpisodeStart
 from ldp_gym.engine.tape import Tape
 
 
@@ -33,19 +35,26 @@ class FrameData:
     weights: FloatArray | None  # those that the learner has shown, (K,), or None
     losses: FloatArray  # cumulative KL after each round, (played,)
     uniform: FloatArray  # cumulative KL of the uniform mixture of the hypotheses
+    question: FloatArray | None = (
+        None  # 1 for a label that was asked about, 0 or 1/2 (a coin), (M,)
+    )
+    answer: bool | None = None  # True for yes
 
 
 class FrameHistory(Observer):
     """Observer of B games that keeps the data of their frames."""
 
-    def __init__(self, scenario: Scenario, num_games: int) -> None:
-        self._scenario = scenario
-        self._posterior = scenario.game.public_posterior((num_games,))
+    def __init__(self, playback: Playback) -> None:
+        num_games = playback.num_games
+        self._playback = playback
+        self._scenario = playback.scenario
+        self._posterior = self._scenario.game.public_posterior((num_games,))
         self._played = np.zeros(num_games, dtype=np.int64)
         self._members = np.zeros(num_games, dtype=np.int64)
-        self._distributions = np.zeros((num_games, scenario.game.num_labels))
+        self._distributions = np.zeros((num_games, self._scenario.game.num_labels))
         self._last: dict[str, npt.NDArray[Any]] = {}  # other fields of the last round of all games
-        self._losses: deque[FloatArray] = deque(maxlen=scenario.horizon)  # (2, B) of each round
+        # (2, B) of each round: the losses of the predictions and of the uniform mixture.
+        self._losses: deque[FloatArray] = deque(maxlen=self._scenario.horizon)
         self._weights: FloatArray | None = None
 
     def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
@@ -56,56 +65,99 @@ class FrameHistory(Observer):
     def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
         """The posterior after each round, and the losses of the uniform mixture."""
         if self._played[games[0]] == 0:
-            self._members[games], self._distributions[games] = (
-                tape.members[:, 0],
-                tape.distributions[:, 0],
-            )
+            self._members[games] = tape.members[:, 0]
+            self._distributions[games] = tape.distributions[:, 0]
+        log_likelihoods = tape.read_by(self._scenario.channel)
         return {
-            "posterior": self._posterior.latest_along(tape.read_by(self._scenario.channel), games),
+            "posterior": self._posterior.latest_along(log_likelihoods, games),
             "uniform_losses": tape.uniform_losses(),
         }
 
     def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
+        self._note_round(predictions, losses, playback.now("uniform_losses"))
+        self._last["posterior"] = playback.now("posterior").copy()
+
+    def _note_round(
+        self, predictions: FloatArray, losses: FloatArray, uniform_losses: FloatArray
+    ) -> None:
+        """Keep what a frame shows of any round."""
+        playback = self._playback
         self._played += 1
         self._members[...] = playback.now("members")
         self._distributions[...] = playback.now("distributions")
-        self._last = {name: playback.now(name).copy() for name in ("messages", "posterior")}
+        self._last["messages"] = playback.now("messages").copy()
         self._last["predictions"] = predictions.copy()
-        self._losses.append(np.stack([losses, playback.now("uniform_losses")]))
+        self._losses.append(np.stack([losses, uniform_losses]))
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Keep a learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
-        shown, expected = validation.numbers("weights", weights), self._posterior.weights.shape
+        shown = validation.numbers("weights", weights)
+        expected = self._posterior.weights.shape
         if shown.shape not in (expected[-1:], expected):
             raise ValueError(
                 f"weights to show are one per hypothesis, K = {expected[-1]}, got shape {shown.shape}"
             )
-        tolerance, advice = game_arrays.PREDICTION_TOLERANCE, "weights sum to one"
         total = game_arrays.row_totals(
-            shown, tolerance, lambda _: "the row of weights", advice, "hypothesis"
+            shown,
+            game_arrays.PREDICTION_TOLERANCE,
+            lambda _: "the row of weights",
+            "weights sum to one",
+            "hypothesis",
         )
-        self._weights = np.broadcast_to(
-            shown / total[..., None], expected
-        )  # not the caller's own array
+        normalised = shown / total[..., None]  # not the caller's own array
+        self._weights = np.broadcast_to(normalised, expected)
 
     def frame_data(self, game: int = 0) -> FrameData:
         """Contents of a game's frame now."""
         played = int(self._played[game])
         rows = islice(self._losses, len(self._losses) - played, None)
         losses = np.array([row[:, game] for row in rows]).reshape(played, 2).cumsum(axis=0)
-        last = {name: values[game] for name, values in self._last.items()} if played else {}
+        last: dict[str, npt.NDArray[Any]] = {}
+        if played:
+            last = {name: values[game] for name, values in self._last.items()}
+        uniform = uniform_distribution(self._scenario.game.num_hypotheses)
         return FrameData(
             title=repr(self._scenario.channel),
             played=played,
             horizon=self._scenario.horizon,
             truth=int(self._members[game]),
             distribution=self._distributions[game].copy(),
-            posterior=last.get(
-                "posterior", uniform_distribution(self._scenario.game.num_hypotheses)
-            ),
+            posterior=last.get("posterior", uniform),
             prediction=last.get("predictions"),
             message=last.get("messages"),
             weights=None if self._weights is None else self._weights[game],
             losses=losses[:, 0],
             uniform=losses[:, 1],
+        )
+
+
+class QuestionHistory(FrameHistory):
+    """Frames of games in which an agent asks: the belief, the question and its answer."""
+
+    def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
+        candidates = playback.candidates_now
+        uniform_losses = kl(
+            playback.now("distributions"), candidates.mean(axis=-2), playback.now("negentropies")
+        )
+        self._note_round(predictions, losses, uniform_losses)
+        questions = playback.now("questions")
+        self._last["questions"] = label_sides(questions, candidates)
+        # A message is the question, with its sign turned by a yes.
+        self._last["answers"] = (playback.now("messages") != questions).any(axis=-1)
+
+    def frame_data(self, game: int = 0) -> FrameData:
+        data = super().frame_data(game)
+        weights = self._playback.weights
+        assert weights is not None, "the posterior predicts"
+        if data.played == 0:
+            return replace(
+                data,
+                truth=int(self._playback.now("members")[game]),
+                distribution=self._playback.now("distributions")[game].copy(),
+            )
+        return replace(
+            data,
+            posterior=weights[game].copy(),
+            question=self._last["questions"][game],
+            answer=bool(self._last["answers"][game]),
         )

@@ -70,8 +70,8 @@ ARGUMENTS = {
     ldp_gym.LDPDistVectorEnv: DEFAULTS | SINGLE | GAMES,
     LDPDistBoxEnv: DEFAULTS | SINGLE | BOX,
     LDPDistBoxVectorEnv: DEFAULTS | SINGLE | BOX | GAMES,
-    LDPAskEnv: ASK_DEFAULTS,
-    LDPAskVectorEnv: ASK_DEFAULTS | GAMES,
+    LDPAskEnv: ASK_DEFAULTS | SINGLE,
+    LDPAskVectorEnv: ASK_DEFAULTS | SINGLE | GAMES,
 }
 ROWS = [[0.5, 0.5], [0.9, 0.1]]
 

@@ -157,8 +157,8 @@ class Watched:
 
     def __init__(self, num_games, **rules):
         self.scenario, self.num_games = Rules(**rules).scenario(), num_games
-        self.history = FrameHistory(self.scenario, num_games)
-        self.referee = Referee(self.scenario, num_games, Predictor, history=self.history)
+        self.referee = Referee(self.scenario, num_games, Predictor, history=FrameHistory)
+        self.history = self.referee.history
         self.begin(range(num_games))
 
     def begin(self, games, seed=0):
@@ -225,3 +225,46 @@ def test_shown_weights_stay_until_a_game_begins():
     assert watched.history.frame_data(1).weights.tolist() == [0, 1, 0, 0]
     watched.begin([0])
     assert watched.history.frame_data(1).weights is None
+
+
+# -- Questions ----------------------------------------------------------------------------------------------
+
+QUESTIONS = {"hypotheses": [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]], "horizon": 20}
+
+
+def test_a_text_frame_of_questions_shows_belief_question_and_answer():
+    env = gym.make("LDPAsk-v0", render_mode="ansi", **QUESTIONS)
+    env.reset(seed=0)
+    assert "question" not in env.render()
+    row, *_ = env.step(np.array([1.0, -1.0]))
+    lines = env.render().splitlines()
+    belief = next(line for line in lines if line.startswith("posterior"))
+    question = next(line for line in lines if line.startswith("question"))
+    answer = next(line for line in lines if line.startswith("answer"))
+    assert question.split()[1] == "█", "the first label only"
+    assert answer.split()[1] in ("yes", "no")
+    likes_the_first = row[0] > 0.5
+    assert (answer.split()[1] == "yes") == likes_the_first
+    truth = int(belief.split()[-1])
+    assert f"{row[truth]:.3f} on the truth" in belief
+
+
+def test_a_picture_of_questions_marks_the_labels_asked_about():
+    env = gym.make("LDPAsk-v0", render_mode="rgb_array", **QUESTIONS)
+    env.reset(seed=0)
+    env.step(np.array([1.0, -1.0]))
+    below = env.render()[300:315, 70:936]
+    marked = (below == frames.MARK).all(axis=-1).any(axis=0)
+    assert marked[:288].any()
+    assert not marked[288:].any()
+
+
+def test_a_vector_environment_of_questions_shows_every_game():
+    envs = gym.make_vec("LDPAsk-v0", num_envs=2, render_mode="ansi", **QUESTIONS)
+    single = gym.make("LDPAsk-v0", render_mode="ansi", **QUESTIONS)
+    envs.reset(seed=3)
+    single.reset(seed=4)
+    for _ in range(5):
+        envs.step(np.array([[1.0, -1.0], [0.4, -0.7]]))
+        single.step(np.array([0.4, -0.7]))
+    assert envs.render()[1] == single.render()
