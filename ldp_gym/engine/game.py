@@ -55,11 +55,9 @@ class Game:
     @property
     def clipping(self) -> Clipping:
         """The clipping that smooths the paper's predictions: the channel's, or one without ceilings."""
-        return (
-            self.channel.clipping
-            if isinstance(self.channel, ClippedChannel)
-            else Clipping(self.horizon)
-        )
+        if isinstance(self.channel, ClippedChannel):
+            return self.channel.clipping
+        return Clipping(self.horizon)
 
 
 def require_game(game: object) -> Game:

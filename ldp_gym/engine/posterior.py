@@ -28,7 +28,7 @@ _AHEAD = 32
 
 def bayes_rule(weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
     """Posterior ``w_k L_k / sum_j w_j L_j``, ``(..., K)``; in log space, add :func:`log_ratios`."""
-    posterior = weights * likelihoods
+    posterior: FloatArray = weights * likelihoods
     posterior /= np.add.reduce(posterior, axis=-1, keepdims=True)
     return posterior
 
@@ -93,7 +93,9 @@ class PublicPosterior:
         share: float = 0.0,
         batch: int = 1,
     ) -> None:
-        self._rate, self._share, self._batch = rate, share, batch
+        self._rate = rate
+        self._share = share
+        self._batch = batch
         # Games are side by side in memory: elementwise work on the weights runs along them.
         self._log_weights = np.moveaxis(np.zeros((num_hypotheses, *batch_shape)), 0, -1)
         self._shown = self._log_weights.copy()  # log weights before the batch
@@ -160,16 +162,20 @@ class PublicPosterior:
     def _after(self, log_weights: FloatArray, ratios: FloatArray) -> FloatArray:
         """Log weights after one more message."""
         after = log_weights + ratios
-        return np.log(spread_evenly(weights_of(after), self._share)) if self._share else after
+        if not self._share:
+            return after
+        return np.log(spread_evenly(weights_of(after), self._share))
 
     def restart(self, games: BoolArray | IntArray) -> None:
         """Go back to the prior in those games."""
-        self._log_weights[games] = self._shown[games] = 0.0
+        self._log_weights[games] = 0.0
+        self._shown[games] = 0.0
         self._pending[games] = 0
 
     def keep(self, games: BoolArray | IntArray) -> None:
         """Go on with only those games."""
-        self._log_weights, self._shown = self._log_weights[games], self._shown[games]
+        self._log_weights = self._log_weights[games]
+        self._shown = self._shown[games]
         self._pending = self._pending[games]
 
 
@@ -198,28 +204,44 @@ def send_adaptively(
     # for round 1 was wrong, so only round 0 counts: `good` is 1, and the posterior moves to (1/2, 1/4, 1/4).
     # The next call starts at round 1, which is now known, and guesses (2/3, 1/6, 1/6) for round 2. Unless its
     # new message in round 1 implies something else, that guess is right and both rounds count.
-    games, rounds = labels.shape
-    ahead, played = max(1, _AHEAD // games), 0
+    num_games, rounds = labels.shape
+    rounds_ahead = max(1, _AHEAD // num_games)
     changing = candidates.ndim > 2 and candidates.shape[1] > 1
     guesses = posterior.weights[:, None]
-    sent = []
+    sent: list[tuple[Messages, FloatArray]] = []
+    played = 0
     while played < rounds:
-        now = slice(played, min(played + ahead, rounds))
-        if (missing := now.stop - played - guesses.shape[1]) > 0:  # the last guess is repeated
-            guesses = np.concatenate([guesses, np.repeat(guesses[:, -1:], missing, axis=1)], axis=1)
-        guesses = guesses[:, : now.stop - played]
-        here = candidates[:, now] if changing else candidates
-        messages = channel.encode(labels[:, now], here, uniforms[:, now], guesses)
+        ahead = slice(played, min(played + rounds_ahead, rounds))
+        guesses = _lengthened(guesses, ahead.stop - ahead.start)
+        here = candidates[:, ahead] if changing else candidates
+        messages = channel.encode(labels[:, ahead], here, uniforms[:, ahead], guesses)
         log_likelihoods = channel.log_likelihood(messages, here, guesses)
+
         path = posterior.path(log_likelihoods)
         weights = weights_of(posterior.shown_on(path))
-        wrong = (guesses[:, 1:] != weights[:, 1 : guesses.shape[1]]).any(axis=(0, 2))
-        good = (
-            int(wrong.argmax()) + 1 if wrong.any() else guesses.shape[1]
-        )  # the first round is known
+        good = _rounds_guessed(guesses, weights)
         posterior.move_along(path, good)
-        guesses = weights[:, good:]
         sent.append((messages[:, :good], log_likelihoods[:, :good]))
+        guesses = weights[:, good:]
         played += good
-    messages, log_likelihoods = (np.concatenate(parts, axis=1) for parts in zip(*sent, strict=True))
-    return messages, log_likelihoods
+    all_messages = np.concatenate([messages for messages, _ in sent], axis=1)
+    all_log_likelihoods = np.concatenate([values for _, values in sent], axis=1)
+    return all_messages, all_log_likelihoods
+
+
+def _lengthened(guesses: FloatArray, rounds: int) -> FloatArray:
+    """Guesses ``(B, rounds, K)`` of the posterior; the last is repeated where there are too few."""
+    missing = rounds - guesses.shape[1]
+    if missing > 0:
+        repeated = np.repeat(guesses[:, -1:], missing, axis=1)
+        guesses = np.concatenate([guesses, repeated], axis=1)
+    return guesses[:, :rounds]
+
+
+def _rounds_guessed(guesses: FloatArray, weights: FloatArray) -> int:
+    """Number of rounds up to the first wrong guess ``(B, n, K)``; the guess of the first is right."""
+    rounds = guesses.shape[1]
+    wrong = (guesses[:, 1:] != weights[:, 1:rounds]).any(axis=(0, 2))
+    if wrong.any():
+        return int(wrong.argmax()) + 1
+    return rounds

@@ -59,31 +59,38 @@ class RunningEvidence:
         bound = np.full(
             game.num_hypotheses + 1, 1.001 * math.sqrt(game.num_hypotheses * game.horizon)
         )
-        low, high = np.append(-bound[1:], 0.0), np.append(bound[1:], 1.0)
-        return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
+        low = np.append(-bound[1:], 0.0).astype(np.float32)
+        high = np.append(bound[1:], 1.0).astype(np.float32)
+        return gym.spaces.Box(low, high, dtype=np.float32)
 
     def along(self, log_likelihoods: FloatArray, games: IntArray | EllipsisType = ...) -> FloatRow:
         """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``."""
         # The hypotheses come first in memory: sums over a short last axis take several times as long.
-        told = np.moveaxis(log_likelihoods, -1, 0).copy()
+        evidence = np.moveaxis(log_likelihoods, -1, 0).copy()
+        num_hypotheses = len(evidence)
         # A message that every hypothesis rules out, without privacy, tells nothing.
-        told -= np.maximum(np.maximum.reduce(told, axis=0), np.finfo(np.float64).min)
-        np.maximum(told, _LEAST_LOG_RATIO, out=told)
-        told -= np.add.reduce(told, axis=0) / len(told)
-        spread = np.einsum("k...,k...->...", told, told) / len(told)
-        told[..., 0] += np.moveaxis(self._sums[games], -1, 0)
+        likeliest = np.maximum.reduce(evidence, axis=0)
+        evidence -= np.maximum(likeliest, np.finfo(np.float64).min)
+        np.maximum(evidence, _LEAST_LOG_RATIO, out=evidence)
+        evidence -= np.add.reduce(evidence, axis=0) / num_hypotheses
+        spread = np.einsum("k...,k...->...", evidence, evidence) / num_hypotheses
+
+        # Sums that go on from those of the messages before.
+        evidence[..., 0] += np.moveaxis(self._sums[games], -1, 0)
         spread[..., 0] += self._spread[games]
-        sums = np.add.accumulate(told, axis=-1, out=told)
+        sums = np.add.accumulate(evidence, axis=-1, out=evidence)
         spreads = np.add.accumulate(spread, axis=-1, out=spread)
-        rounds = self._rounds[games][..., None] + np.arange(1.0, told.shape[-1] + 1.0)
+        num_messages = sums.shape[-1]
+        rounds = self._rounds[games][..., None] + np.arange(1.0, num_messages + 1.0)
         self._sums[games] = np.moveaxis(sums[..., -1], 0, -1)
-        self._spread[games], self._rounds[games] = spreads[..., -1], rounds[..., -1]
-        sums *= np.sqrt(
-            rounds / (self.game.horizon * np.maximum(spreads, np.finfo(np.float64).tiny))
-        )
-        features = np.empty((*rounds.shape, len(told) + 1), dtype=np.float32)
+        self._spread[games] = spreads[..., -1]
+        self._rounds[games] = rounds[..., -1]
+
+        horizon = self.game.horizon
+        sums *= np.sqrt(rounds / (horizon * np.maximum(spreads, np.finfo(np.float64).tiny)))
+        features = np.empty((*rounds.shape, num_hypotheses + 1), dtype=np.float32)
         features[..., :-1] = np.moveaxis(sums, 0, -1)
-        features[..., -1] = rounds / self.game.horizon
+        features[..., -1] = rounds / horizon
         return features
 
     def update(self, candidates: FloatArray, messages: Messages) -> None:
@@ -116,16 +123,20 @@ class RawRow:
         self._names = [name for name in ("context", "candidates") if name in space.spaces]
         shown = [space[name] for name in self._names]
         self.width = sum(math.prod(part.shape or ()) for part in shown)
-        last = self._message
-        if isinstance(last, gym.spaces.Discrete):
-            last = gym.spaces.MultiBinary(int(last.n))
-        parts = (gym.spaces.Box(0.0, 1.0, (1,)), *shown, *shown, last)
-        ends = [
-            [np.full(part.shape or (), end).ravel() for end in message_range(part)[:2]]
-            for part in parts
-        ]
-        low, high = (np.concatenate(side).astype(np.float32) for side in zip(*ends, strict=True))
-        self.space = gym.spaces.Box(low, high, dtype=np.float32)
+
+        last_message = self._message
+        if isinstance(last_message, gym.spaces.Discrete):
+            last_message = gym.spaces.MultiBinary(int(last_message.n))
+        progress = gym.spaces.Box(0.0, 1.0, (1,))
+        lows = []
+        highs = []
+        for part in (progress, *shown, *shown, last_message):
+            low, high, _ = message_range(part)
+            lows.append(np.full(part.shape or (), low).ravel())
+            highs.append(np.full(part.shape or (), high).ravel())
+        low_row = np.concatenate(lows).astype(np.float32)
+        high_row = np.concatenate(highs).astype(np.float32)
+        self.space = gym.spaces.Box(low_row, high_row, dtype=np.float32)
 
     def shown(self, observation: Mapping[str, npt.NDArray[Any]]) -> FloatRow:
         """The context of a round, and its candidates if they are shown, as rows ``(..., width)``."""
@@ -135,7 +146,8 @@ class RawRow:
 
     def __call__(self, observation: Mapping[str, npt.NDArray[Any]], last: FloatRow) -> FloatRow:
         """The rows of observations with any leading axes; ``last`` is :meth:`shown` of the round before."""
-        played, message = observation["round"], np.asarray(observation["message"])
+        played = observation["round"]
+        message = np.asarray(observation["message"])
         if isinstance(self._message, gym.spaces.Discrete):
             named = np.arange(self._message.n) == (message - self._message.start)[..., None]
             message = named & (played > 0)

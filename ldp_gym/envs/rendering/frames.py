@@ -22,13 +22,38 @@ Colour = tuple[int, int, int]
 WIDTH, HEIGHT = 960, 600
 """Size of a picture, in pixels."""
 
-_TEXT_BARS, _WIDE_BARS, _NARROW_BARS = 64, 120, 64
-"""Largest number of bars in a line of text, in the panel of labels, and in a smaller panel."""
+_TEXT_BARS = 64
+"""Largest number of bars in a line of text."""
+
+_WIDE_BARS = 120
+"""Largest number of bars in the panel of labels."""
+
+_NARROW_BARS = 64
+"""Largest number of bars in a smaller panel."""
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
+"""Bars of text, from empty to full."""
 
-_PAPER, _INK, _FAINT, _GRID = (255, 255, 255), (40, 40, 40), (125, 125, 125), (225, 225, 225)
-TRUTH, LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
+_PAPER = (255, 255, 255)
+"""Colour of the background."""
+
+_INK = (40, 40, 40)
+"""Colour of text."""
+
+_FAINT = (125, 125, 125)
+"""Colour of numbers at axes and of legends."""
+
+_GRID = (225, 225, 225)
+"""Colour of the lines behind bars and curves."""
+
+TRUTH = (120, 178, 217)
+"""Colour of the truth."""
+
+LEARNER = (203, 75, 0)
+"""Colour of the prediction and of the learner's weights."""
+
+_PUBLIC = (150, 150, 150)
+"""Colour of the public posterior and of the uniform mixture."""
 
 MARK = (60, 140, 70)
 """Colour of the marks below labels that a question asks about."""
@@ -126,24 +151,23 @@ def message_text(data: FrameData) -> str:
         return "yes" if data.answer else "no"
     if data.message.ndim == 0:
         return f"report {int(data.message):,}"
-    told = np.flatnonzero(data.message)
-    if len(told) == 1:
-        return f"{data.message[told[0]]:.3g} at {told[0]}"
+    nonzero = np.flatnonzero(data.message)
+    if len(nonzero) == 1:
+        return f"{data.message[nonzero[0]]:.3g} at {nonzero[0]}"
     if data.message.dtype == np.int8:
-        return f"a set of {len(told):,} out of {len(data.message):,}"
-    sides = [" ".join(map(str, np.flatnonzero(sign * data.message > 0.0))) for sign in (1, -1)]
-    if all(sides) and np.abs(data.message).max() == 1.0 and len(told) <= 16:
-        return f"hypotheses {sides[0]} rather than {sides[1]}"
+        return f"a set of {len(nonzero):,} out of {len(data.message):,}"
+    above = " ".join(map(str, np.flatnonzero(data.message > 0.0)))
+    below = " ".join(map(str, np.flatnonzero(data.message < 0.0)))
+    if above and below and np.abs(data.message).max() == 1.0 and len(nonzero) <= 16:
+        return f"hypotheses {above} rather than {below}"
     return f"{len(data.message):,} numbers, {data.message.min():.3g} to {data.message.max():.3g}"
 
 
 def _labels_text(data: FrameData, most: int) -> str:
     labels = len(data.distribution)
-    return (
-        f"{labels} labels"
-        if labels <= most
-        else f"{labels:,} labels in {most} groups, likeliest first"
-    )
+    if labels <= most:
+        return f"{labels} labels"
+    return f"{labels:,} labels in {most} groups, likeliest first"
 
 
 def draw_text(data: FrameData) -> str:
@@ -155,9 +179,9 @@ def draw_text(data: FrameData) -> str:
         f"round {data.played:,} of {data.horizon:,}; {_labels_text(data, _TEXT_BARS)}",
     ]
     lines += [f"{name:12s}{_spark(row, top)}" for name, row in masses.items()]
-    beliefs = {"posterior": data.posterior} | (
-        {} if data.weights is None else {"weights": data.weights}
-    )
+    beliefs = {"posterior": data.posterior}
+    if data.weights is not None:
+        beliefs["weights"] = data.weights
     starts = bar_starts(len(data.posterior), _TEXT_BARS)
     for name, belief in beliefs.items():
         note = "the truth is outside the class"
@@ -249,19 +273,17 @@ class Painter:
         self._axes(box, top)
         across = max(data.played, 1)
         for (_, _, colour), curve in zip(curves, finite, strict=True):
-            kept = np.unique(np.linspace(0, len(curve), 256).astype(np.int64))
-            points = [
-                (box.left + t / across * box.width, box.bottom - height / top * box.height)
-                for t, height in zip(
-                    kept.tolist(), np.append(0.0, curve)[kept].tolist(), strict=True
-                )
-            ]
-            if len(points) > 1:
+            rounds = np.unique(np.linspace(0, len(curve), 256).astype(np.int64))
+            heights = np.append(0.0, curve)[rounds]
+            xs = box.left + rounds / across * box.width
+            ys = box.bottom - heights / top * box.height
+            if len(rounds) > 1:
+                points = list(zip(xs.tolist(), ys.tolist(), strict=True))
                 self._pygame.draw.lines(self._canvas, colour, False, points, 3)
-        totals = [f" {curve[-1]:,.1f}" if data.played else "" for _, curve, _ in curves]
-        legend = [
-            (name + total, colour) for (name, _, colour), total in zip(curves, totals, strict=True)
-        ]
+        legend = []
+        for name, curve, colour in curves:
+            total = f" {curve[-1]:,.1f}" if data.played else ""
+            legend.append((name + total, colour))
         self._caption(box, f"total KL in nats after {data.played:,} rounds", legend)
         self._write("0", (box.left, box.bottom + 6), colour=_FAINT)
         self._write(f"{across:,}", (box.right, box.bottom + 6), colour=_FAINT, right=True)
