@@ -183,20 +183,26 @@ class MessageInformation:
         )
         self._reference: _ReferenceMessages | None = None
         if not channel.adaptive:
-            prior = uniform_distribution(channel.num_hypotheses)
-            self._reference = self._reference_messages(prior)
-            if self._reference.ratios.ndim == 4:
-                self._hypotheses_first = _hypotheses_first(self._reference.ratios)
+            self._reference = self._fixed_messages(self._candidates)
 
     def replace(self, games: IntArray, candidates: FloatArray) -> None:
         """Take other candidates ``(n, P, K, M)`` in n of the games."""
         self._candidates[games] = candidates
         if self._reference is not None:
-            others = MessageInformation(self._channel, candidates)
-            assert others._reference is not None, "the channel is the same"
-            for kept, new in zip(self._reference, others._reference, strict=True):
+            others = self._fixed_messages(candidates)
+            for kept, new in zip(self._reference, others, strict=True):
                 kept[games] = new
-            self._hypotheses_first[games] = others._hypotheses_first
+
+    def _fixed_messages(self, candidates: FloatArray) -> _ReferenceMessages:
+        """Messages of the uniform mixtures; for games ``(B, P, K, M)`` as :func:`_hypotheses_first`."""
+        prior = uniform_distribution(self._channel.num_hypotheses)
+        if candidates.ndim != 4:
+            return self._reference_messages(candidates, prior)
+        pieces = []
+        for first in range(0, len(candidates), _GAMES_AT_ONCE):
+            piece = candidates[first : first + _GAMES_AT_ONCE]
+            pieces.append(_hypotheses_first(self._reference_messages(piece, prior)))
+        return _ReferenceMessages(*map(np.concatenate, zip(*pieces, strict=True)))
 
     def __call__(self, posterior: FloatArray) -> FloatArray:
         """The information ``(B, P)`` under posteriors ``(B, K)``."""
@@ -207,8 +213,8 @@ class MessageInformation:
         weights = posterior[:, None]
         reference = self._reference
         if reference is None:
-            reference = self._reference_messages(weights[..., None, :])
-        elif reference.ratios.ndim == 4:
+            reference = self._reference_messages(self._candidates, weights[..., None, :])
+        elif self._candidates.ndim == 4:
             return self._along_games(posterior, reference)
         mixed = np.einsum("...ks,...k->...s", reference.ratios, weights)
         of_hypotheses = np.einsum("...k,...k->...", reference.surprises, weights)
@@ -224,22 +230,21 @@ class MessageInformation:
         for first in range(0, len(posterior), _GAMES_AT_ONCE):
             games = slice(first, first + _GAMES_AT_ONCE)
             here = slice(None) if shared else games
-            ratios = self._hypotheses_first[here]
-            mixed = np.matmul(posterior[games, None], ratios).reshape(shape)
+            mixed = np.matmul(posterior[games, None], reference.ratios[here]).reshape(shape)
             logs = np.log(np.maximum(mixed, _SMALLEST_RATIO))
             logs *= mixed
             chances = np.broadcast_to(reference.chances[here], mixed.shape)
             information[games] = of_hypotheses[games] - np.einsum("bps,bps->bp", chances, logs)
         return np.maximum(information, 0.0)
 
-    def _reference_messages(self, prior: FloatArray) -> _ReferenceMessages:
+    def _reference_messages(self, candidates: FloatArray, prior: FloatArray) -> _ReferenceMessages:
         """Messages of the mixtures with a prior ``(K,)`` or ``(B, 1, 1, K)``, all or some random ones."""
         from scipy.special import (
             entr,
         )  # imported here: it would double the time of `import ldp_gym`
 
         channel = self._channel
-        candidates = self._candidates[..., None, :, :]
+        candidates = candidates[..., None, :, :]
         public = prior if channel.adaptive else None
         space = channel.message_space
         if isinstance(space, gym.spaces.Discrete) and space.n <= _FEW_MESSAGES:
@@ -277,12 +282,11 @@ class MessageInformation:
         return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
 
 
-def _hypotheses_first(ratios: FloatArray) -> FloatArray:
-    """Ratios ``(B, P, K, S)`` as ``(B, K, P S)``: a mixture is then one product of matrices for a game."""
-    games, contexts, num_hypotheses, num_messages = ratios.shape
-    return np.ascontiguousarray(np.swapaxes(ratios, 1, 2)).reshape(
-        games, num_hypotheses, contexts * num_messages
-    )
+def _hypotheses_first(messages: _ReferenceMessages) -> _ReferenceMessages:
+    """Messages whose ratios ``(B, P, K, S)`` become ``(B, K, P S)``: a game's mixtures are one product."""
+    games, contexts, num_hypotheses, num_messages = messages.ratios.shape
+    ratios = np.ascontiguousarray(np.swapaxes(messages.ratios, 1, 2))
+    return messages._replace(ratios=ratios.reshape(games, num_hypotheses, contexts * num_messages))
 
 
 class _ReferenceMessages(NamedTuple):
