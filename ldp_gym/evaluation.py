@@ -421,7 +421,7 @@ def _warn_of_channel(scenario: Scenario, seed: int) -> None:
     candidates = episodes.play(1).candidates
     table = candidates.reshape(-1, *candidates.shape[-2:])[0]
     warn_of_broken_promise(scenario.channel, table)
-    warn_of_blind_pairs(scenario)
+    warn_of_blind_pairs(scenario, stacklevel=3)
 
 
 def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
