@@ -1,134 +1,66 @@
-"""From a plan to a survey: clients that answer privately, and a server that reads them and stops.
+"""A private survey from end to end: plan it without labels, answer it privately, read it, and stop.
 
-``ldp_bench.select`` plans the survey from a log. Each client draws one message with exact integer
-probabilities and the operating system's coins. The server refuses messages that the channel cannot
-send, updates the learner, keeps its state as JSON, and stops when one model is left, when all
-models that are left are within the tolerance, or when all planned users have answered.
+Three models say how often each of four answers occurs. The survey is to tell which of them is right.
 
-A deployment needs more than this file: see docs/survey.md.
+1. ``ldp_bench.plan`` simulates surveys under each model: how many users, on which channel?
+2. Each client checks the plan against the eps that its user allows, and sends one message, drawn with exact
+   integer probabilities and the operating system's coins.
+3. The server reads the messages, and stops when one model is left. Its whole state is the plan and the list
+   of messages.
+
+A deployment needs more than this file: see docs/plan.md.
 
     python examples/survey.py
 """
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
 import ldp_bench
-from ldp_bench.selection import Plan
-from ldp_gym.privacy import ExactChannel, ExactTable
+from ldp_gym.privacy import ExactChannel
 
-TABLE = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.6, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]])
-"""Known populations: what each model says about the four labels."""
-
-
-class Client:
-    """A user's device: it knows the plan, the models and its own label."""
-
-    def __init__(self, plan: Plan, label: int) -> None:
-        self._channel, self._candidates, self._label = (
-            ExactChannel(plan.channel()),
-            plan.smooth(TABLE),
-            label,
-        )
-
-    def answer(self, posterior: list[float] | None) -> str:
-        """The one message that leaves the device, as JSON."""
-        public = None if posterior is None else np.array(posterior)
-        message, epsilon = self._channel.answer(self._label, self._candidates, public)
-        assert epsilon <= self._channel.channel.epsilon
-        return json.dumps(np.asarray(message).tolist())
+LABELS = ["coffee", "tea", "juice", "water"]
+MODELS = {
+    "mornings": [0.6, 0.2, 0.1, 0.1],
+    "evenings": [0.1, 0.6, 0.2, 0.1],
+    "any time": [0.25, 0.25, 0.25, 0.25],
+}
+TRUTH = "mornings"  # what the users really do; nobody in the survey knows it
 
 
-class Server:
-    """Reads messages; all that it knows is in its plan and its list of messages."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.messages = plan, []
-        self._learner, self._candidates = plan.learner(), plan.smooth(TABLE)
-        self._learner.reset()
-
-    @property
-    def posterior(self) -> list[float] | None:
-        """The public posterior that the next user answers under, if the channel is adaptive."""
-        return (
-            None if self._learner.public_weights is None else self._learner.public_weights.tolist()
-        )
-
-    def read(self, text: str) -> None:
-        """Learn from one message; a ValueError if the channel cannot send it."""
-        message = np.array(json.loads(text))
-        self._learner.update(self._candidates, message)
-        self.messages.append(json.loads(text))
-
-    @property
-    def left(self) -> list[str]:
-        """Models that are not ruled out; a learner without confidence sets rules out none."""
-        sets = getattr(self._learner, "confidence_set", None)
-        kept = np.ones(len(self.plan.models), bool) if sets is None else sets(self.plan.alpha)
-        return [name for name, keep in zip(self.plan.models, kept, strict=True) if keep]
-
-    @property
-    def verdict(self) -> str | None:
-        """The model and the reason to stop, or None to go on."""
-        best = self.plan.models[int(np.argmax(self._learner.weights))]
-        losses = [self.plan.losses[self.plan.models.index(name)] for name in self.left]
-        if len(self.left) == 1:
-            return f"{best}: it is the only model left, at an error of {self.plan.alpha:.0%}"
-        if losses and max(losses) - min(losses) <= self.plan.tolerance:
-            return (
-                f"{best}: all models left are within {self.plan.tolerance:.2g} nats of each other"
-            )
-        if len(self.messages) >= self.plan.users:
-            return f"{best}: it has the largest weight after the planned {self.plan.users} users"
-        return None
-
-    def to_json(self) -> str:
-        """The whole state."""
-        return json.dumps({"plan": json.loads(self.plan.to_json()), "messages": self.messages})
-
-    @classmethod
-    def from_json(cls, text: str) -> Server:
-        """A server that goes on where another one stopped."""
-        state = json.loads(text)
-        server = cls(Plan.from_json(json.dumps(state["plan"])))
-        for message in state["messages"]:
-            server.read(json.dumps(message))
-        return server
+def answer(text: str, label: str, posterior: np.ndarray | None) -> np.ndarray:
+    """One user's device: it gets the plan as JSON, and sends one message about its label."""
+    plan = ldp_bench.Plan.from_json(text, most=1.0)
+    channel = ExactChannel(plan, most=1.0)  # an eps above 1 is refused
+    candidates = plan.candidates()[0]
+    message, _ = channel.answer(plan.label(label), candidates, posterior)
+    return message
 
 
 def main() -> None:
-    rng = np.random.default_rng(0)
-    log = rng.choice(4, size=400, p=TABLE[0])
-    models = dict(zip(["mornings", "evenings", "any time"], TABLE, strict=True))
-    few = {
-        "channels": ["split", "adaptive-split"],
-        "learners": ["bayes"],
-        "runs": 50,
-        "quiet": True,
-    }
-    selection = ldp_bench.select(models, None, log, **few)
-    print(selection)
-    plan = Plan.from_json(selection.plan.to_json())
-    table = ExactChannel(plan.channel()).table(
-        np.full(plan.channel().num_public_coins, 0.5), plan.smooth(TABLE), Server(plan).posterior
-    )
-    assert ExactTable.from_json(table.to_json()).epsilon <= plan.epsilon + 1e-12
+    planned = ldp_bench.plan(MODELS, labels=LABELS, epsilon=1.0, quiet=True)
+    print(planned)
+    text = planned.plan.to_json()
 
-    server = Server(plan)
-    for user, label in enumerate(rng.choice(4, size=plan.users, p=TABLE[0])):
-        server.read(Client(plan, int(label)).answer(server.posterior))
-        if user == 20:
-            server = Server.from_json(server.to_json())  # a restart
-        if server.verdict:
-            break
+    survey = ldp_bench.Survey(ldp_bench.Plan.from_json(text))
+    messages = []
+    rng = np.random.default_rng(0)
+    while not survey.finished and survey.asked < survey.plan.most_users:
+        label = rng.choice(LABELS, p=MODELS[TRUTH])
+        message = answer(text, str(label), survey.posterior)
+        survey.read([message])
+        messages.append(message)
+    print(f"\nAfter {survey.asked} users. {survey.verdict}")
+
     try:
-        server.read(json.dumps([7, 7, 7]))
+        answer(text, "lemonade", survey.posterior)
     except ValueError as error:
-        print(f"\nrefused: {error}")
-    print(f"\nafter {len(server.messages)} users: {server.verdict}")
+        print(f"refused: {error}")
+
+    again = ldp_bench.Survey(survey.plan)  # a restart: the messages are the whole state
+    again.read(messages)
+    assert again.left == survey.left
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ PLAYED = {
     ),
     "own_learner.py": ("", "Fading"),
     "refined.py": ("--parts 1 3 --horizon 20 --episodes 2 --csv TABLE", "randomized-response"),
-    "survey.py": ("", "refused: a message of "),
+    "survey.py": ("", "refused: there is no label 'lemonade'"),
     "train_ppo.py": ("--steps 4096 --episodes 16", "ppo      total KL"),
     "vector.py": ("--games 4 --horizon 20", "in lock step"),
 }

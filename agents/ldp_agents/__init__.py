@@ -14,7 +14,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from ldp_agents.base import ExponentialWeights, Learner
+from ldp_agents.base import ExponentialWeights, Learner, update_all
 from ldp_agents.bayes import MLE, Bayes, Thompson
 from ldp_agents.centred import CentredEXP3, Unbiased
 from ldp_agents.least_favourable import MinimaxBayes
@@ -45,6 +45,7 @@ __all__ = [
     "Unbiased",
     "Uniform",
     "make",
+    "update_all",
 ]
 
 LEARNERS.own |= {

@@ -138,6 +138,34 @@ class Learner(ABC):
         return self.game.hypotheses(validation.numbers("context", observation["context"]))
 
 
+def update_all(learner: Learner, candidates: FloatArray, messages: Messages) -> None:
+    """Learn from n messages of one game, in their order.
+
+    Args:
+        learner: a learner of one game; what it learned before stays.
+        candidates: the class in each of the n rounds, ``(n, K, M)``, or ``(K, M)`` for all of them.
+        messages: ``(n, *message_shape)``.
+
+    Example:
+        >>> from ldp_agents import Bayes
+        >>> from ldp_gym.channels import RandomizedResponse
+        >>> table = np.array([[0.9, 0.1], [0.1, 0.9]])
+        >>> learner = Bayes(Game(None, RandomizedResponse(2, 2, 100, epsilon=2.0), 100))
+        >>> update_all(learner, table, np.array([0, 0, 1, 0]))
+        >>> learner.weights.round(2).tolist()
+        [0.94, 0.06]
+    """
+    candidates = np.asarray(candidates)
+    if candidates.ndim == 2:
+        candidates = np.broadcast_to(candidates, (len(messages), *candidates.shape))
+    if len(candidates) != len(messages):
+        raise ValueError(
+            f"{len(messages)} messages need candidates of {len(messages)} rounds, got {len(candidates)}"
+        )
+    for here, message in zip(candidates, messages, strict=True):
+        learner.update(here, message)
+
+
 class MixtureLearner(Learner):
     """Learner that predicts a mixture of the candidates, with :attr:`weights` that it keeps.
 
@@ -216,6 +244,7 @@ class MixtureLearner(Learner):
     def update(self, candidates: FloatArray, message: Messages) -> None:
         message = self.game.channel.check_messages(message)
         candidates = self._check(candidates)
+        self._check_games(message)
         self._likelihoods = None
         if self._public is not None:
             self.posterior = self._public.weights
@@ -224,6 +253,16 @@ class MixtureLearner(Learner):
             )
             self._public.advance(self._likelihoods)
         self._learn(candidates, message)
+
+    def _check_games(self, messages: Messages) -> None:
+        """Refuse messages ``(..., *message_shape)`` that are not one per game."""
+        games = self._state.shape[:-1]
+        given = messages.shape[: messages.ndim - len(self.game.channel.message_shape)]
+        if given != games:
+            raise ValueError(
+                f"update() takes one message for each game, of batch shape {games}; got batch shape "
+                f"{given}. ldp_agents.update_all reads many messages of one game"
+            )
 
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None

@@ -11,12 +11,23 @@ True
 """
 
 from ldp_bench.experiment import Experiment
+from ldp_bench.planning import Models, Plan, Planned, Survey, plan
 from ldp_bench.results import ExperimentResult, Results
 from ldp_bench.runner import run
-from ldp_bench.selection import select
 from ldp_bench.store import Store
 from ldp_bench.suites import SUITES, Finding, Suite, judge
 from ldp_gym.core.errors import DamagedStoreError
 
 __all__ = ["SUITES", "DamagedStoreError", "Experiment", "ExperimentResult", "Finding"]
-__all__ += ["Results", "Store", "Suite", "judge", "run", "select"]
+__all__ += [
+    "Models",
+    "Plan",
+    "Planned",
+    "Results",
+    "Store",
+    "Suite",
+    "Survey",
+    "judge",
+    "plan",
+    "run",
+]

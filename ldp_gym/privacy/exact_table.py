@@ -20,7 +20,7 @@ import secrets
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -113,14 +113,23 @@ class ExactTable(NamedTuple):
         return cls(messages, counts, ratio, _log_above(ratio))
 
 
+class HasChannel(Protocol):
+    """A plan of a survey: it knows its channel."""
+
+    def channel(self) -> Channel:
+        """Return the channel that users answer through."""
+
+
 class ExactChannel:
     """Sampler of a channel with finite messages: integer probabilities and the operating system's coins.
 
     Args:
-        channel: the channel to sample exactly.
+        channel: the channel to sample exactly, or a plan (``ldp_bench.Plan``) that names it.
+        most: largest eps that the user allows. A plan comes from somebody else, so it needs this.
 
     Raises:
         IncompatibleChannelError: if its messages are not finite or it hides nothing.
+        ValueError: if its eps is above ``most``.
 
     Example:
         >>> from ldp_gym.channels import RandomizedResponse
@@ -130,8 +139,19 @@ class ExactChannel:
         (Fraction(1, 1), True)
     """
 
-    def __init__(self, channel: Channel) -> None:
-        self.channel = require_channel(channel)
+    def __init__(self, channel: Channel | HasChannel, *, most: float | None = None) -> None:
+        if not isinstance(channel, Channel) and callable(getattr(channel, "channel", None)):
+            if most is None:
+                raise TypeError(
+                    "a plan states its own eps: state the largest that you allow, most="
+                )
+            channel = channel.channel()
+        channel = require_channel(channel)
+        if most is not None and channel.epsilon > validation.positive("most", most):
+            raise ValueError(
+                f"{channel!r} spends eps = {channel.epsilon:g}, more than the {most:g} allowed"
+            )
+        self.channel = channel
         advice = "Use one with finite messages, such as 'one-bit', or define messages_given_coins()"
         if math.isinf(channel.epsilon):
             raise IncompatibleChannelError(

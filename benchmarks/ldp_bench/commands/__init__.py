@@ -19,7 +19,7 @@ with extra("bench", "the command ldp-gym"):
     from ldp_bench.commands.auditing import audit_command
     from ldp_bench.commands.benchmarking import bench_command, export_command, report_command
     from ldp_bench.commands.catalogue import list_command
-    from ldp_bench.commands.selecting import select_command
+    from ldp_bench.commands.surveying import answer_command, plan_command, read_command
 
 _PLAIN: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 """Options of all commands. Help in plain text: importing rich for it takes a sixth of the time."""
@@ -95,7 +95,7 @@ def _command(name: str, function: Callable[..., Any], **options: Any) -> Any:
 
 app = typer.Typer(
     cls=Commands,
-    help="Learning under local differential privacy: benchmark, audit, select models, train agents.",
+    help="Learning under local differential privacy: benchmark, audit, plan surveys, train agents.",
     no_args_is_help=True,
     **_PLAIN,
 )
@@ -116,6 +116,8 @@ for command in (
     export_command,
     list_command,
     audit_command,
-    select_command,
+    plan_command,
+    answer_command,
+    read_command,
 ):
     app.command(command.__name__.removesuffix("_command"))(command)

@@ -1,0 +1,96 @@
+"""Channels in a comparison: how far their surveys are, and which one is chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ldp_bench.planning.answer import SURE, needed_information, quantile
+from ldp_bench.planning.surveys import Outcomes, Surveys
+from ldp_gym.channels.base import Channel
+from ldp_gym.core.arrays import BoolArray
+
+WITHOUT_WAITING = 1.25
+"""Largest ratio of users up to which a channel without waiting is preferred to an adaptive one."""
+
+_BEHIND = 0.75
+"""Share of surveys that must have ended, for each truth, when the best channel is done; others stop."""
+
+_ESTIMATE_MARGIN = 2.0
+"""Factor by which the information of a message may be underestimated."""
+
+
+class Contest(NamedTuple):
+    """A channel in the comparison.
+
+    Attributes:
+        name: name of the channel.
+        channel: the channel.
+        surveys: its surveys, in groups of runs.
+        hopeless: truths ``(K,)`` that are not played, as they need more users than are allowed.
+    """
+
+    name: str
+    channel: Channel
+    surveys: list[Surveys]
+    hopeless: BoolArray
+
+    @property
+    def outcomes(self) -> Outcomes:
+        parts = [surveys.outcomes for surveys in self.surveys]
+        return Outcomes(
+            users=np.concatenate([part.users for part in parts], axis=1),
+            left=np.concatenate([part.left for part in parts], axis=1),
+            asked=max(part.asked for part in parts),
+        )
+
+    @property
+    def worst(self) -> float:
+        """The 95% quantile of users under the truth, of those played, for which it is largest."""
+        users = self.outcomes.users[~self.hopeless]
+        return max((quantile(row, SURE).value for row in users), default=math.inf)
+
+    @property
+    def behind(self) -> bool:
+        """True if, for a truth that is played, few surveys have ended."""
+        ended = np.isfinite(self.outcomes.users).mean(axis=1)
+        return bool((ended[~self.hopeless] < _BEHIND).any())
+
+    def give_up(self, truths: BoolArray) -> None:
+        """Play no more surveys of some truths."""
+        for surveys in self.surveys:
+            surveys.abandon(truths)
+
+    def beyond_reach(self, alike: BoolArray, alpha: float, most_users: int) -> BoolArray:
+        """Truths ``(K,)`` that most_users messages cannot tell from a rival, by their information so far.
+
+        For near rivals the log-likelihood ratio of n messages has variance ``2 n D``, D the KL divergence of
+        a message; the bound on n D is :func:`needed_information`.
+        """
+        parts = [surveys.squared_ratios for surveys in self.surveys]
+        squares = np.sum([part[0] for part in parts], axis=0)
+        counts = np.sum([part[1] for part in parts], axis=0)
+        asked = self.outcomes.asked
+        most = counts >= 0.5 * sum(len(surveys.runs) for surveys in self.surveys)
+        information = squares / (2.0 * asked * np.maximum(counts, 1)[:, None])
+        nearest = np.where(alike, np.inf, information).min(axis=1)
+        return most & (_ESTIMATE_MARGIN * most_users * nearest < needed_information(alpha))
+
+
+def choose(contests: Sequence[Contest]) -> Contest | None:
+    """The contest of the fewest users, or one without waiting that needs little more; None if all fail."""
+    needed = [math.inf if contest.hopeless.any() else contest.worst for contest in contests]
+    fewest = min(needed)
+    if math.isinf(fewest):
+        return None
+    at_once = [
+        (users, i)
+        for i, users in enumerate(needed)
+        if users <= WITHOUT_WAITING * fewest and not contests[i].channel.adaptive
+    ]
+    if at_once:
+        return contests[min(at_once)[1]]
+    return contests[needed.index(fewest)]
