@@ -274,6 +274,12 @@ def test_a_blind_channel_needs_infinitely_many_users_and_is_named():
     )
 
 
+def test_a_channel_that_gives_up_does_not_stop_another():
+    gives_up = Stub(100, adaptive=False, hopeless=True)
+    slow = Stub(math.inf, adaptive=False)
+    assert contest.fewest_users([gives_up, slow]) == math.inf
+
+
 def test_beside_another_channel_a_blind_one_is_left_behind():
     table = [[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]]
     planned = plan(table, channels=["split", "half-space"])
@@ -291,7 +297,10 @@ def test_models_too_near_for_the_most_users_are_not_played():
 def test_two_labels_leave_one_channel():
     planned = plan({"a": [0.8, 0.2], "b": [0.4, 0.6], "c": [0.1, 0.9]})
     assert set(planned.frame["channel"]) == {"randomized-response"}
-    assert "At eps = 2, split is the same channel as randomized-response here." in planned.notes
+    assert planned.notes == [
+        "At eps = 2, subset-selection, split, scheffe, adaptive-split, half-space, challenge are the same "
+        "channel as randomized-response here."
+    ]
 
 
 def test_the_law_of_a_channel_does_not_depend_on_its_name():

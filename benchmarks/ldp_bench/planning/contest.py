@@ -11,7 +11,7 @@ import numpy as np
 from ldp_bench.planning.answer import SURE, needed_information, quantile
 from ldp_bench.planning.surveys import Outcomes, Surveys
 from ldp_gym.channels.base import Channel
-from ldp_gym.core.arrays import BoolArray
+from ldp_gym.core.arrays import BoolArray, FloatArray
 
 WITHOUT_WAITING = 1.25
 """Largest ratio of users up to which a channel without waiting is preferred to an adaptive one."""
@@ -48,16 +48,22 @@ class Contest(NamedTuple):
         )
 
     @property
+    def _users(self) -> FloatArray:
+        """Number of users when each survey ended, ``(truths, runs)``, of the truths that are played."""
+        parts = [surveys.outcomes.users for surveys in self.surveys]
+        return np.concatenate(parts, axis=1)[~self.hopeless]
+
+    @property
     def worst(self) -> float:
         """The 95% quantile of users under the truth, of those played, for which it is largest."""
-        users = self.outcomes.users[~self.hopeless]
+        users = self._users
         return max((quantile(row, SURE).value for row in users), default=math.inf)
 
     @property
     def behind(self) -> bool:
         """True if, for a truth that is played, few surveys have ended."""
-        ended = np.isfinite(self.outcomes.users).mean(axis=1)
-        return bool((ended[~self.hopeless] < _BEHIND).any())
+        ended = np.isfinite(self._users).mean(axis=1)
+        return bool((ended < _BEHIND).any())
 
     def give_up(self, truths: BoolArray) -> None:
         """Play no more surveys of some truths."""
@@ -78,6 +84,13 @@ class Contest(NamedTuple):
         information = squares / (2.0 * asked * np.maximum(counts, 1)[:, None])
         nearest = np.where(alike, np.inf, information).min(axis=1)
         return most & (_ESTIMATE_MARGIN * most_users * nearest < needed_information(alpha))
+
+
+def fewest_users(contests: Sequence[Contest]) -> float:
+    """Smallest :attr:`Contest.worst` of the channels that play the most truths; inf if not known yet."""
+    given_up = [int(contest.hopeless.sum()) for contest in contests]
+    best = [c for c, count in zip(contests, given_up, strict=True) if count == min(given_up)]
+    return min(contest.worst for contest in best)
 
 
 def choose(contests: Sequence[Contest]) -> Contest | None:

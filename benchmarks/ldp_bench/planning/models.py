@@ -366,8 +366,12 @@ def _probe_rows(features: Any) -> list[list[Any]]:
 
 
 def _quantiles(values: npt.NDArray[Any]) -> list[Any]:
+    if values.dtype.kind == "f":
+        values = values[np.isfinite(values)]
+        if not values.size:
+            return [0.0] * len(_PROBE_SHARES)
     if values.dtype.kind in "iuf":
-        nearest: list[Any] = np.nanquantile(values, _PROBE_SHARES, method="nearest").tolist()
+        nearest: list[Any] = np.quantile(values, _PROBE_SHARES, method="nearest").tolist()
         return nearest
     names, counts = np.unique(values.astype(str), return_counts=True)
     commonest = names[counts.argmax()]

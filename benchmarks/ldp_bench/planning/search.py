@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldp_bench.planning.answer import SURE, Planned, Row, least_users, quantile, share
-from ldp_bench.planning.contest import Contest, choose
+from ldp_bench.planning.contest import Contest, choose, fewest_users
 from ldp_bench.planning.laws import message_law
 from ldp_bench.planning.models import Prediction, predict_users
 from ldp_bench.planning.progress import Bar
@@ -273,6 +273,7 @@ class _Search:
         }
         channels: dict[str, Channel] = {}
         laws: dict[bytes, str] = {}
+        copies: dict[str, list[str]] = {}
         notes = []
         for name in names:
             try:
@@ -284,9 +285,12 @@ class _Search:
             law = message_law(channel, self.prediction.table)
             first = laws.setdefault(law or name.encode(), name)
             if first != name:
-                notes.append(f"At eps = {epsilon:g}, {name} is the same channel as {first} here.")
+                copies.setdefault(first, []).append(name)
             else:
                 channels[name] = channel
+        for first, others in copies.items():
+            same = "is the same channel" if len(others) == 1 else "are the same channel"
+            notes.append(f"At eps = {epsilon:g}, {', '.join(others)} {same} as {first} here.")
         if not channels:
             raise ValueError(f"none of the channels can be used. {' '.join(notes)}")
         return channels, notes
@@ -337,7 +341,7 @@ class _Search:
             self._play_block(everything, asked)
             if alike is not None:
                 notes += self._give_up(contests, asked, alike)
-            fewest = min(contest.worst for contest in contests)
+            fewest = fewest_users(contests)
             if asked >= _DOMINATED * fewest:
                 break
             if math.isfinite(fewest):

@@ -105,6 +105,7 @@ class Surveys:
     _run: IntArray = field(init=False)
     _totals: FloatArray = field(init=False)
     _dropped: FloatArray = field(init=False)
+    _ended: FloatArray = field(init=False)
     _posterior: PublicPosterior | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,6 +117,8 @@ class Surveys:
         self._totals = np.zeros((len(self._truth), num_models))
         # Number of users after which each model was dropped, in all surveys.
         self._dropped = np.full((num_truths, len(self.runs), num_models), np.inf)
+        # Number of users when each survey ended.
+        self._ended = np.full((num_truths, len(self.runs)), np.inf)
         self._posterior = None
         if self.channel.adaptive:
             self._posterior = PublicPosterior(
@@ -129,9 +132,9 @@ class Surveys:
     @property
     def outcomes(self) -> Outcomes:
         """Outcomes of all surveys so far."""
-        users = users_until_decided(self._dropped, self.alike)
-        left = self._dropped > np.where(np.isfinite(users), users, self.asked)[..., None]
-        return Outcomes(users, left, self.asked)
+        until = np.where(np.isfinite(self._ended), self._ended, self.asked)
+        left = self._dropped > until[..., None]
+        return Outcomes(self._ended, left, self.asked)
 
     @property
     def under_way(self) -> int:
@@ -147,6 +150,7 @@ class Surveys:
             self._play_group(group, length)
         self.asked = stop
         users = users_until_decided(self._dropped[self._truth, self._run], self.alike)
+        self._ended[self._truth, self._run] = users
         going_on = np.isinf(users)
         self._truth = self._truth[going_on]
         self._run = self._run[going_on]
@@ -286,6 +290,13 @@ def users_until_decided(dropped: FloatArray, alike: BoolArray) -> FloatArray:
         >>> float(users_until_decided(np.array([7.0, np.inf, np.inf]), alike))
         7.0
     """
+    num_models = len(alike)
+    if not (alike & ~np.eye(num_models, dtype=np.bool_)).any():
+        # All but one must go: the second-largest number.
+        ordered = np.sort(dropped, axis=-1)
+        last_but_one: FloatArray = ordered[..., -2]
+        return last_but_one
+
     # Of a pair that differs, one model must go.
     first, second = np.nonzero(np.triu(~alike, 1))
     decided = np.minimum(dropped[..., first], dropped[..., second])
