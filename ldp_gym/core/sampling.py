@@ -20,8 +20,8 @@ _SMALLEST = 2.0**-54
 _DRAWN_AHEAD = 1024
 """Number of uniforms that a generator draws at a time, so that the cost of its call vanishes."""
 
-_MOST_AHEAD = 2**20
-"""Largest number of uniforms that all generators of a batch draw ahead together."""
+_MOST_AHEAD = 2**22
+"""Largest number of uniforms that all generators of a batch draw ahead together: 32 MiB."""
 
 _MANY_ROWS = 256
 """Number of rows from which distribution functions are summed up label by label."""
