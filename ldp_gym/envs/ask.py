@@ -32,7 +32,7 @@ from ldp_gym.engine.seats import Moves, Seat
 from ldp_gym.engine.tape import ClassPerEpisode, Episodes
 from ldp_gym.envs.base import EnvArguments
 from ldp_gym.envs.features import Contrasts, FloatRow
-from ldp_gym.envs.named_games import ASK_META_REFERENCES, ASK_REFERENCES, References
+from ldp_gym.envs.named_games import ASK_META_REFERENCES, ASK_REFERENCES, ScoreScale
 from ldp_gym.envs.references import kept_by_rules
 from ldp_gym.envs.rendering.history import QuestionHistory
 from ldp_gym.envs.single import SingleEnv
@@ -275,18 +275,18 @@ class Asker(Role):
         return info
 
     @cached_property
-    def _references(self) -> References | None:
+    def _references(self) -> ScoreScale | None:
         return estimate_references(self.playback.scenario, self.rules)
 
 
-_SHIPPED: dict[str, References | None] = {
+_SHIPPED: dict[str, ScoreScale | None] = {
     AskArguments().to_json(): ASK_REFERENCES,
     AskArguments(redraw_hypotheses=True).to_json(): ASK_META_REFERENCES,
 }
 
 
 @kept_by_rules(_SHIPPED)
-def estimate_references(scenario: Scenario, rules: Rules) -> References | None:
+def estimate_references(scenario: Scenario, rules: Rules) -> ScoreScale | None:
     """Estimate the references of scores; None if greedy questions are not shown to beat random ones.
 
     If the truth is drawn from the class, the KL of a round has the mean J(w), which varies less.
@@ -300,7 +300,7 @@ def estimate_references(scenario: Scenario, rules: Rules) -> References | None:
     if not np.isfinite([random, greedy]).all():
         return None
     unit = unit_of_score(random - greedy)
-    return None if unit is None else References(float(random.mean()), unit)
+    return None if unit is None else ScoreScale(float(random.mean()), unit)
 
 
 def _reference_risks(

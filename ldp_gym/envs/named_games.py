@@ -44,23 +44,23 @@ NAMED_GAINS = {
 """Gains of Bayes in the named games, as :func:`ldp_gym.envs.box.estimate_bayes_gain` has them."""
 
 
-class References(NamedTuple):
+class ScoreScale(NamedTuple):
     """The mean that scores 0, and the distance from there to the mean that scores 1."""
 
     zero: float
     unit: float
 
 
-ASK_REFERENCES = References(zero=65.99355971903589, unit=33.41807140560086)
+ASK_REFERENCES = ScoreScale(zero=65.99355971903589, unit=33.41807140560086)
 """Risk of random questions in LDPAsk-v0, and how much less greedy ones pay."""
 
-ASK_META_REFERENCES = References(zero=68.32246506248822, unit=34.15031340573325)
+ASK_META_REFERENCES = ScoreScale(zero=68.32246506248822, unit=34.15031340573325)
 """Risk of random questions in LDPAskMeta-v0, and how much less greedy ones pay."""
 
-NATURE_REFERENCES = References(zero=44.8690127568109, unit=34.98922978980057)
+NATURE_REFERENCES = ScoreScale(zero=44.8690127568109, unit=34.98922978980057)
 """Mean return of random contexts in LDPNature-v0, and how much more the adversary's is; 1,024 episodes."""
 
-NATURE_FIXED_REFERENCES = References(zero=43.66686945349404, unit=30.124527310544867)
+NATURE_FIXED_REFERENCES = ScoreScale(zero=43.66686945349404, unit=30.124527310544867)
 """Mean return of random contexts in LDPNature-fixed-v0, and how much more the adversary's is; likewise."""
 
 _ASK_FIRST_LOSS = 0.7346604083436381

@@ -30,7 +30,7 @@ from ldp_gym.engine.scenario import EpisodeStart, Scenario, first_generator
 from ldp_gym.engine.seats import Moves, Seat
 from ldp_gym.envs.ask import LEAST_LOG_WEIGHT, observe_posterior
 from ldp_gym.envs.features import FloatRow
-from ldp_gym.envs.named_games import NATURE_FIXED_REFERENCES, NATURE_REFERENCES, References
+from ldp_gym.envs.named_games import NATURE_FIXED_REFERENCES, NATURE_REFERENCES, ScoreScale
 from ldp_gym.envs.pool import Choices, Pool, PoolRules
 from ldp_gym.envs.references import kept_by_rules
 from ldp_gym.envs.single import SingleEnv
@@ -186,7 +186,7 @@ class ContextPicker(Role):
         return info
 
     @cached_property
-    def _references(self) -> References | None:
+    def _references(self) -> ScoreScale | None:
         return estimate_nature_references(self.playback.scenario, self.rules)
 
     def adversary(self) -> IntArray:
@@ -198,14 +198,14 @@ class ContextPicker(Role):
         return first_of_best(costs)
 
 
-_SHIPPED: dict[str, References | None] = {
+_SHIPPED: dict[str, ScoreScale | None] = {
     NatureArguments().to_json(): NATURE_REFERENCES,
     NatureArguments(redraw_hypotheses=False).to_json(): NATURE_FIXED_REFERENCES,
 }
 
 
 @kept_by_rules(_SHIPPED)
-def estimate_nature_references(scenario: Scenario, rules: Rules) -> References | None:
+def estimate_nature_references(scenario: Scenario, rules: Rules) -> ScoreScale | None:
     """Estimate the references of scores; None if the adversary is not shown to beat random contexts."""
     rounds = scenario.horizon
     if scenario.redraws:
@@ -215,7 +215,7 @@ def estimate_nature_references(scenario: Scenario, rules: Rules) -> References |
     return measure_nature_references(scenario, rules, episodes)
 
 
-def measure_nature_references(scenario: Scenario, rules: Rules, episodes: int) -> References | None:
+def measure_nature_references(scenario: Scenario, rules: Rules, episodes: int) -> ScoreScale | None:
     """The references of scores, measured on a number of episodes."""
     returns = {}
     for rule_of_thumb in ("random", "adversary"):
@@ -237,7 +237,7 @@ def measure_nature_references(scenario: Scenario, rules: Rules, episodes: int) -
     unit = unit_of_score(returns["adversary"] - returns["random"])
     if unit is None:
         return None
-    return References(float(returns["random"].mean()), unit)
+    return ScoreScale(float(returns["random"].mean()), unit)
 
 
 class LDPNatureEnv(SingleEnv):
