@@ -44,14 +44,20 @@ CONFIDENCE = 0.95
 RESAMPLES = 2000
 """Number of bootstrap samples."""
 
-_FEW, _LONGEST = 6, 1.25
-"""Number of values below which Student's law replaces resamples; largest quantile over Student's."""
+_FEW = 6
+"""Number of values below which Student's law replaces resamples."""
+
+_LONGEST = 1.25
+"""Largest ratio of a quantile to Student's of the same level."""
 
 _KEPT = 1_000_000
 """Largest size of resamples that are kept for the next sample of n values: 8 MB."""
 
-_NO_SPREAD, _NEARLY_CONSTANT = 1e-9, 1e-3
-"""Relative spread, or length of an interval, below which a sample counts as constant, and as nearly so."""
+_NO_SPREAD = 1e-9
+"""Relative spread, or length of an interval, below which a sample counts as constant."""
+
+_NEARLY_CONSTANT = 1e-3
+"""Relative length of an interval below which a sample counts as nearly constant."""
 
 ALIKE = "episodes alike: rare failures may be unseen"
 """Text in place of an interval where episodes are nearly alike, as they say nothing about rare events."""
@@ -92,9 +98,11 @@ class Estimate:
 
     @property
     def half(self) -> float:
+        """Half of the length of the interval."""
         return (self.high - self.low) / 2.0
 
     def contains(self, value: float) -> bool:
+        """Tell if a value lies in the interval."""
         return self.low <= value <= self.high
 
     def __truediv__(self, scale: float) -> Estimate:
@@ -112,8 +120,11 @@ class Estimate:
             return f"{ALIKE}, in up to {min(self.unseen, 1.0):.1%} of them"
         if not self.known:
             return ""
-        low, high = self._format(self.low), self._format(self.high)
-        return ALIKE if low == high else f"[{low}, {high}]"
+        low = self._format(self.low)
+        high = self._format(self.high)
+        if low == high:
+            return ALIKE
+        return f"[{low}, {high}]"
 
     def warning(self, max_loss: float) -> str:
         """A sentence about rare failures, each of at most ``max_loss``; empty where the sample varies."""
@@ -126,11 +137,19 @@ class Estimate:
         )
 
     def _format(self, number: float) -> str:
-        digits = 0 if abs(self.value) >= 1000 else 1 if abs(self.value) >= 10 else 3
+        size = abs(self.value)
+        if size >= 1000:
+            digits = 0
+        elif size >= 10:
+            digits = 1
+        else:
+            digits = 3
         return f"{number:z,.{digits}f}"
 
     def __str__(self) -> str:
-        interval = f"({self.interval})" if self.interval.startswith(ALIKE) else self.interval
+        interval = self.interval
+        if interval.startswith(ALIKE):
+            interval = f"({interval})"
         return f"{self.short} {interval}".rstrip()
 
 
@@ -155,23 +174,33 @@ def largest_mean(
     that of the largest pivot. It lies too low only if the upper end of the largest expectation does: one
     suffices. All K samples contribute to a pivot's quantile.
     """
-    value, count = float(samples.mean(axis=-1).max()), samples.shape[-1]
+    value = float(samples.mean(axis=-1).max())
     if not _usable(samples):
         return Estimate(value)
+
+    num_samples, count = samples.shape
     means, errors, pivots = _studentize(samples)
     tail = nominal_level(1.0 - confidence, count) / 2.0
-    student = _student((1.0 - confidence) / 2.0, count - 1)  # no quantile is less
-    most_above, most_below = _LONGEST * _student(np.array([tail / len(samples), tail]), count - 1)
-    above = min(_quantile(np.fmax.reduce(pivots, axis=0), 1.0 - tail), most_above)
-    below = min(-_quantile(pivots, tail), most_below)
-    low = float((means - max(above, student) * errors).max())
-    high = float((means + max(below, student) * errors).max())
-    length, size = high - low, max(abs(low), abs(high))
+
+    # Quantiles of the pivots, between Student's and 1.25 times Student's of the nominal level.
+    shortest = _student((1.0 - confidence) / 2.0, count - 1)
+    longest_above = _LONGEST * _student(tail / num_samples, count - 1)
+    longest_below = _LONGEST * _student(tail, count - 1)
+    largest_pivots = np.fmax.reduce(pivots, axis=0)
+    above = min(_quantile(largest_pivots, 1.0 - tail), longest_above)
+    below = min(-_quantile(pivots, tail), longest_below)
+
+    low = float((means - max(above, shortest) * errors).max())
+    high = float((means + max(below, shortest) * errors).max())
+    length = high - low
+    size = max(abs(low), abs(high))
+    unseen = 0.0
+    if length <= _NEARLY_CONSTANT * size:
+        unseen = 3.0 / count
     if length <= _NO_SPREAD * size:
-        low, high = -np.inf, np.inf
-    return Estimate(
-        value, max(low, least), high, 3.0 / count if length <= _NEARLY_CONSTANT * size else 0.0
-    )
+        low = -np.inf
+        high = np.inf
+    return Estimate(value, max(low, least), high, unseen)
 
 
 def largest_quantile(
@@ -222,10 +251,13 @@ def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) ->
     differ by the same in every episode, as two do that read no message, the interval is that number.
     """
     pairs = paired(samples, others)
+    confidence = 1.0 - (1.0 - CONFIDENCE) / comparisons
     with np.errstate(invalid="ignore"):  # a learner's risk may be infinite
-        found = mean(pairs, 1.0 - (1.0 - CONFIDENCE) / comparisons)
+        estimate = mean(pairs, confidence)
         alike = len(pairs) > 1 and np.ptp(pairs) == 0.0
-    return replace(found, low=found.value, high=found.value) if alike else found
+    if alike:
+        return replace(estimate, low=estimate.value, high=estimate.value)
+    return estimate
 
 
 def paired(samples: FloatArray, others: FloatArray | float) -> FloatArray:
@@ -359,22 +391,22 @@ def p_above(samples: FloatArray, value: float) -> float:
     samples = np.atleast_2d(paired(samples, value))
     if not _usable(samples):
         return 1.0
-    (means, errors, pivots), count = _studentize(samples), samples.shape[-1]
+
+    num_samples, count = samples.shape
+    means, errors, pivots = _studentize(samples)
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = means / errors
-    distance = np.fmax.reduce(
-        distances, initial=-np.inf
-    )  # a constant sample at the value says nothing
-    largest = np.fmax.reduce(
-        pivots, axis=0
-    )  # the share beyond the distance counts the sample's own
-    beyond = (1 + np.count_nonzero(largest >= distance)) / (
-        1 + np.count_nonzero(~np.isnan(largest))
-    )
-    share = min(beyond, len(samples) * _tail(distance / _LONGEST, count - 1)) / nominal_level(
-        1.0, count
-    )
-    return float(min(1.0, 2.0 * max(share, _tail(distance, count - 1))))
+    # A constant sample at the value says nothing: its distance is NaN.
+    distance = np.fmax.reduce(distances, initial=-np.inf)
+
+    # The share of pivots beyond the distance counts the sample's own.
+    largest = np.fmax.reduce(pivots, axis=0)
+    num_beyond = 1 + np.count_nonzero(largest >= distance)
+    num_pivots = 1 + np.count_nonzero(~np.isnan(largest))
+    least_share_beyond = num_samples * _tail(distance / _LONGEST, count - 1)
+    share = min(num_beyond / num_pivots, least_share_beyond) / nominal_level(1.0, count)
+    one_sided = max(share, _tail(distance, count - 1))
+    return float(min(1.0, 2.0 * one_sided))
 
 
 def p_below(samples: FloatArray, value: float) -> float:
@@ -383,8 +415,11 @@ def p_below(samples: FloatArray, value: float) -> float:
     All K must lie below to refute it, so it is the largest of the K p-values. It is 1 where the samples vary,
     but hardly: a rare failure, which none of them shows, may raise the expectation.
     """
-    found = largest_mean(rows := np.atleast_2d(samples))
-    return 1.0 if found.known and found.unseen else max(p_above(-row, -value) for row in rows)
+    rows = np.atleast_2d(samples)
+    estimate = largest_mean(rows)
+    if estimate.known and estimate.unseen > 0.0:
+        return 1.0
+    return max(p_above(-row, -value) for row in rows)
 
 
 def _quantile(pivots: FloatArray, share: float) -> float:
@@ -548,7 +583,13 @@ class Verdict(Enum):
     @property
     def mark(self) -> str:
         """Sign in front of a finding; a vacuous claim has the dot of findings that claim nothing."""
-        return dict(zip(Verdict, ("✓", "~", "· (vacuous here)", "✗"), strict=True))[self]
+        marks = {
+            Verdict.SHOWN: "✓",
+            Verdict.NOT_CONTRADICTED: "~",
+            Verdict.VACUOUS: "· (vacuous here)",
+            Verdict.CONTRADICTED: "✗",
+        }
+        return marks[self]
 
 
 @dataclass(frozen=True)
@@ -580,15 +621,19 @@ def above(samples: FloatArray, value: float, control: FloatArray | float | None 
     if samples.ndim not in (1, 2) or np.isnan(samples).any():
         raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")
     value = validation.real("value", value)
-    found = PValues(p_above(samples, value), p_below(samples, value))
-    return found if control is None else replace(found, vacuous=not _broken(above, value, control))
+    p_values = PValues(p_above(samples, value), p_below(samples, value))
+    if control is None:
+        return p_values
+    return replace(p_values, vacuous=not _broken(above, value, control))
 
 
 def below(samples: FloatArray, value: float, control: FloatArray | float | None = None) -> PValues:
     """Test that an expectation is below a value; see :func:`above`."""
     opposite = above(samples, value)
-    found = PValues(opposite.p_against, opposite.p_for)
-    return found if control is None else replace(found, vacuous=not _broken(below, value, control))
+    p_values = PValues(opposite.p_against, opposite.p_for)
+    if control is None:
+        return p_values
+    return replace(p_values, vacuous=not _broken(below, value, control))
 
 
 def _broken(claim: Callable[..., PValues], value: float, control: FloatArray | float) -> bool:
@@ -599,7 +644,9 @@ def _broken(claim: Callable[..., PValues], value: float, control: FloatArray | f
 
 def certain(holds: bool) -> PValues:
     """P-values of a claim about computed numbers, which chance does not affect."""
-    return PValues(0.0, 1.0) if holds else PValues(1.0, 0.0)
+    if holds:
+        return PValues(0.0, 1.0)
+    return PValues(1.0, 0.0)
 
 
 def every(parts: Iterable[PValues]) -> PValues:
@@ -608,7 +655,8 @@ def every(parts: Iterable[PValues]) -> PValues:
     ``p_for`` is the largest of those that are not vacuous. ``p_against`` is the smallest of all, times their
     number (Bonferroni). All together are vacuous if each is.
     """
-    if not (parts := list(parts)):
+    parts = list(parts)
+    if not parts:
         return PValues(1.0, 1.0)
     against = min(1.0, len(parts) * min(part.p_against for part in parts))
     telling = [part.p_for for part in parts if not part.vacuous]
@@ -627,12 +675,18 @@ def verdicts(family: Sequence[PValues]) -> list[Verdict]:
     """
     shown = holm([claim.p_for for claim in family]) <= 1.0 - CONFIDENCE
     contradicted = holm([claim.p_against for claim in family]) <= 1.0 - CONFIDENCE
-    found = []
+    result = []
     for claim, is_shown, is_contradicted in zip(family, shown, contradicted, strict=True):
-        holds = Verdict.SHOWN if is_shown else Verdict.NOT_CONTRADICTED
-        holds = Verdict.VACUOUS if claim.vacuous else holds
-        found.append(Verdict.CONTRADICTED if is_contradicted else holds)
-    return found
+        if is_contradicted:
+            verdict = Verdict.CONTRADICTED
+        elif claim.vacuous:
+            verdict = Verdict.VACUOUS
+        elif is_shown:
+            verdict = Verdict.SHOWN
+        else:
+            verdict = Verdict.NOT_CONTRADICTED
+        result.append(verdict)
+    return result
 
 
 def holm(p_values: Sequence[float]) -> FloatArray:
