@@ -156,3 +156,10 @@ def test_half_precision_actions_are_taken():
         assert (weights / weights.sum(dtype=np.float16)).astype(np.float16) in space
     assert (np.full(16, 1 / 16) * 1.003).astype(np.float16) not in space
     assert space.sample().astype(str) not in space
+
+
+@pytest.mark.parametrize("policy", ["MlpPolicy", "MultiInputPolicy"])
+def test_an_agent_for_boxes_is_refused_when_it_is_made(policy):
+    stable_baselines3 = pytest.importorskip("stable_baselines3")
+    with pytest.raises(AssertionError, match=r"Simplex\(16\).*ldp_gym\.wrappers\.MixtureAction"):
+        stable_baselines3.PPO(policy, "LDPDist-v0")
