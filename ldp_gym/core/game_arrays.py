@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, least, row_sums
+from ldp_gym.core.registry import is_builtin
 from ldp_gym.core.validation import describe, numbers
 
 _Name = str | Callable[[list[int]], str]
@@ -177,13 +178,13 @@ def one_posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
 def returned_floats(
     source: object, what: str, values: npt.ArrayLike, shape: tuple[int, ...]
 ) -> FloatArray:
-    """Copy the numbers that user code returned, as floats of the given shape.
+    """Convert what a part of a game returned to floats, and check its shape.
 
-    They are converted or refused by :func:`ldp_gym.core.validation.numbers`. The copy is not
-    changed when the code writes to its array again.
+    The numbers are converted or refused by :func:`ldp_gym.core.validation.numbers`. A user's part may
+    write to its array again, so its floats are copied, unless they are read-only.
 
     Args:
-        source: the object whose code returned them, for errors.
+        source: the part that returned them.
         what: name of the numbers, for errors.
         values: the numbers.
         shape: the shape that they must have.
@@ -197,6 +198,8 @@ def returned_floats(
             f"{source!r} must give {what} as an array of floats, of shape {shape}, got "
             f"{array.shape}"
         )
+    if is_builtin(type(source)) or not array.flags.writeable:
+        return array
     return array.copy()
 
 

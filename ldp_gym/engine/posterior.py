@@ -15,9 +15,11 @@ from ldp_gym.core.arrays import (
     FloatArray,
     IntArray,
     Messages,
+    read_only,
     relative_weights,
     sums_in_order,
 )
+from ldp_gym.core.registry import is_builtin
 
 _RULED_OUT = -1e6
 """Log-likelihood of a message that a hypothesis rules out; below ``log`` of any float above 0."""
@@ -179,6 +181,32 @@ class PublicPosterior:
         self._pending = self._pending[games]
 
 
+def encode(
+    channel: Channel,
+    labels: IntArray,
+    candidates: FloatArray,
+    uniforms: FloatArray,
+    posterior: FloatArray | None = None,
+) -> Messages:
+    """Return the messages of a channel, as :meth:`Channel.encode` does.
+
+    A user's channel may not write into what it is shown, and its messages are copied: it may write
+    to its array again.
+    """
+    if is_builtin(type(channel)):
+        return channel.encode(labels, candidates, uniforms, posterior)
+    if posterior is not None:
+        posterior = read_only(posterior)
+    messages = channel.encode(
+        read_only(labels), read_only(candidates), read_only(uniforms), posterior
+    )
+    if not isinstance(messages, np.ndarray):
+        raise ValueError(
+            f"{channel!r} must give messages as an array of numbers, got {type(messages).__name__}"
+        )
+    return messages.copy()
+
+
 def send_adaptively(
     channel: Channel,
     posterior: PublicPosterior,
@@ -214,7 +242,7 @@ def send_adaptively(
         ahead = slice(played, min(played + rounds_ahead, rounds))
         guesses = _lengthened(guesses, ahead.stop - ahead.start)
         here = candidates[:, ahead] if changing else candidates
-        messages = channel.encode(labels[:, ahead], here, uniforms[:, ahead], guesses)
+        messages = encode(channel, labels[:, ahead], here, uniforms[:, ahead], guesses)
         log_likelihoods = channel.log_likelihood(messages, here, guesses)
 
         path = posterior.path(log_likelihoods)

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import game_arrays
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, read_only
 from ldp_gym.core.divergences import kl, negentropy
 from ldp_gym.core.registry import is_builtin
 from ldp_gym.core.sampling import UniformStreams, cumulative, inverse
-from ldp_gym.engine.posterior import send_adaptively
+from ldp_gym.engine.posterior import encode, send_adaptively
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.natures.base import NatureView
 from ldp_gym.truths.base import TruthView
+
+View = TypeVar("View", NatureView, TruthView)
 
 # glibc hands large freed blocks back to the kernel, and every next block pays for fresh pages, up to a third
 # of the time. Once an array this large was freed, it keeps those of the same size or less (31 MiB).
@@ -235,7 +237,7 @@ class Episodes:
             return send_adaptively(
                 channel, self._posterior, rounds.labels, rounds.candidates, rounds.coins
             )
-        messages = channel.encode(rounds.labels, rounds.candidates, rounds.coins)
+        messages = encode(channel, rounds.labels, rounds.candidates, rounds.coins)
         if not self._nature_adapts:
             return messages, None
         log_likelihoods = channel.log_likelihood(messages, rounds.candidates)
@@ -247,7 +249,12 @@ class Episodes:
         channel = self.scenario.channel
         if is_builtin(type(channel)):
             return
-        _check_array(channel, "messages", messages, (*shape, *channel.message_shape))
+        expected = (*shape, *channel.message_shape)
+        if messages.shape != expected or messages.dtype.kind not in "iuf":
+            raise ValueError(
+                f"{channel!r} must give messages as an array of numbers, of shape {expected}, got "
+                f"{messages.dtype} of shape {messages.shape}"
+            )
         if channel.check_messages(messages) is not messages:
             raise ValueError(f"{channel!r} must give messages of integers, got {messages.dtype}")
 
@@ -263,13 +270,14 @@ class Episodes:
             return self._constant_laws
 
         if candidates is None:
-            candidates = self._hypotheses(self._context if contexts is None else contexts)
-            self._check_candidates(candidates, rounds.shape)
+            given = self._hypotheses(self._context if contexts is None else contexts)
+            candidates = self._checked_candidates(given, rounds.shape)
 
         truth = self.scenario.truth
         view = TruthView(self._truth, uniforms, rounds, contexts, _with_rounds(candidates))
-        distributions = truth.distributions(view)
-        self._check_distributions(distributions, rounds.shape)
+        if not is_builtin(type(truth)):
+            view = _read_only_fields(view)
+        distributions = self._checked_distributions(truth.distributions(view), rounds.shape)
 
         laws = Laws(
             candidates=candidates,
@@ -282,7 +290,7 @@ class Episodes:
             self._constant_laws = laws
         return laws
 
-    def _check_candidates(self, candidates: FloatArray, shape: tuple[int, ...]) -> None:
+    def _checked_candidates(self, given: Any, shape: tuple[int, ...]) -> FloatArray:
         """Check a block's candidates; the rows of built-in classes only in the first round."""
         hypotheses = self.scenario.hypotheses
         expected: tuple[int, ...] = (hypotheses.num_hypotheses, hypotheses.num_labels)
@@ -290,31 +298,34 @@ class Episodes:
             expected = (*shape, *expected)
         elif self.scenario.redraws:
             expected = (len(self.starts), 1, *expected)
-        _check_array(hypotheses, "candidates", candidates, expected)
+        candidates = game_arrays.returned_floats(hypotheses, "candidates", given, expected)
 
         ours = is_builtin(type(hypotheses))
         if ours and self._round > 0:
-            return
+            return candidates
         rows = candidates[:, 0] if ours and candidates.ndim > 2 else candidates
         _check_rows(hypotheses, "candidates", rows, lambda row: f"hypothesis {row[-1]}")
+        return candidates
 
-    def _check_distributions(self, distributions: Any, shape: tuple[int, ...]) -> None:
+    def _checked_distributions(self, given: Any, shape: tuple[int, ...]) -> FloatArray:
         """Check a block's distributions: the truth may be the user's."""
         truth = self.scenario.truth
         num_games, rounds = shape
         num_labels = self.scenario.hypotheses.num_labels
-        if getattr(distributions, "shape", None) == (num_games, 1, num_labels):
+        if np.shape(given) == (num_games, 1, num_labels):
             rounds = 1
-        _check_array(truth, "distributions", distributions, (num_games, rounds, num_labels))
+        expected = (num_games, rounds, num_labels)
+        distributions = game_arrays.returned_floats(truth, "distributions", given, expected)
         _check_rows(
             truth, "distributions", distributions, lambda row: f"round {self._round + row[-1]}"
         )
         constant = "distributions" in self.scenario.constant_fields
         if constant and (distributions != distributions[:, :1]).any():
             raise ValueError(
-                f"{truth!r} says that it is constant, and its distributions change from round to round: set "
-                f"constant = False"
+                f"{truth!r} says that it is constant, and its distributions change from round to "
+                f"round: set constant = False"
             )
+        return distributions
 
     def _contexts(self, drawn: RoundUniforms, rounds: IntArray) -> FloatArray:
         """Contexts that nature picks for a block of rounds."""
@@ -343,8 +354,11 @@ class Episodes:
             truth=truth_at if nature.leaks_truth else None,
             episode=self._truth if nature is self.scenario.truth.nature else None,
         )
-        contexts = nature.contexts(view)
-        _check_array(nature, "contexts", contexts, (*rounds.shape, nature.context_dim))
+        if not is_builtin(type(nature)):
+            view = _read_only_fields(view)
+        contexts = game_arrays.returned_floats(
+            nature, "contexts", nature.contexts(view), (*rounds.shape, nature.context_dim)
+        )
         if not np.isfinite(contexts).all():
             raise ValueError(f"{nature!r} must give finite contexts, got {contexts!r}")
         self._context = contexts[:, -1]
@@ -378,20 +392,13 @@ class ClassPerEpisode:
         return candidates
 
 
-def _check_array(source: object, what: str, array: Any, shape: tuple[int, ...]) -> None:
-    """Check an array of floats, or of messages."""
-    kinds = "iuf" if what == "messages" else "f"
-    kind = getattr(getattr(array, "dtype", None), "kind", None)
-    actual_shape = getattr(array, "shape", None)
-    if actual_shape == shape and kind is not None and kind in kinds:
-        return
-    if actual_shape is None:
-        got = type(array).__name__
-    else:
-        got = f"{array.dtype} of shape {actual_shape}"
-    raise ValueError(
-        f"{source!r} must give {what} as an array of floats, of shape {shape}, got {got}"
-    )
+def _read_only_fields(view: View) -> View:
+    """Return a view for a user's part, which may not write into the arrays that it is shown."""
+    values: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(view)}
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            values[name] = read_only(value)
+    return type(view)(**values)
 
 
 def _check_rows(

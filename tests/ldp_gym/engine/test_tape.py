@@ -45,7 +45,7 @@ def test_a_class_that_gives_no_distributions_is_named():
             [[0.5, 0.5, 0.1], [1, 0, 0]],
             r"Careless\(K=2, M=3, d=1\) gives wrong.*hypothesis 0 sums to 1.1",
         ),
-        ([[1, 0]] * 3, r"floats, of shape \(1, 5, 2, 3\), got int64 of shape \(1, 5, 3, 2\)"),
+        ([[1, 0]] * 3, r"floats, of shape \(1, 5, 2, 3\), got \(1, 5, 3, 2\)"),
         (None, "must give candidates as an array of floats"),
         ([[[1, 0.0, 0]] * 2] * 4 + [[[0.5, 0, 0]] * 2], "hypothesis 0 sums to 0.5"),
     ):
@@ -53,7 +53,7 @@ def test_a_class_that_gives_no_distributions_is_named():
             ldp_gym.LDPDistEnv(hypotheses=Careless(candidates), horizon=5).reset(seed=0)
 
 
-@pytest.mark.parametrize("given", [np.full((1, 5, 1), np.nan), [[[0.0]] * 5]])
+@pytest.mark.parametrize("given", [np.full((1, 5, 1), np.nan), [[[0.0]] * 4]])
 def test_a_nature_that_gives_no_contexts_is_named(given):
     with pytest.raises(ValueError, match=r"Lost\(d=1\) must give .*contexts"):
         ldp_gym.LDPDistEnv(nature=Lost(given), context_dim=1, horizon=5).reset(seed=0)
