@@ -10,13 +10,15 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
 from functools import cache, lru_cache
 from pickle import PicklingError
 from typing import Any, TypeVar
 
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra, summarize
+
+_WAIT_FOR_WORKERS = 60.0
+"""Longest wait for the first worker of a Dask cluster, in seconds."""
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -45,52 +47,74 @@ def share_out(
         jobs: number of processes; 1 for this one.
         dask: address of a Dask scheduler, to work there instead.
     """
-    if dask is None and (jobs == 1 or len(pieces) < 2):
+    if dask is not None:
+        yield from _share_out_on_cluster(work, pieces, dask)
+        return
+    if jobs == 1 or len(pieces) < 2:
         for index, piece in enumerate(pieces):
             yield index, work(piece)
         return
 
-    needed_for = f"jobs={jobs}" if dask is None else "a Dask cluster"
-    with extra("bench", needed_for):
+    with extra("bench", f"jobs={jobs}"):
         from joblib import Parallel, delayed, parallel_config
-    with ExitStack() as stack:
-        owner: int | None = os.getpid()
-        backend: dict[str, Any] = {"backend": "loky", "inner_max_num_threads": 1, "n_jobs": jobs}
-        if dask is not None:
-            with extra("cluster", "a Dask cluster"):
-                from distributed import Client
-            stack.enter_context(Client(dask))  # type: ignore[no-untyped-call]
-            owner = None
-            backend = {"backend": "dask", "n_jobs": -1}
 
-        def run(indices: list[int]) -> Iterator[tuple[int, Result]]:
-            with parallel_config(**backend):
-                parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
-            calls = [delayed(_numbered)(work, index, pieces[index], owner) for index in indices]
-            return parallel(calls)
+    def run(indices: list[int]) -> Iterator[tuple[int, Result]]:
+        with parallel_config(backend="loky", inner_max_num_threads=1, n_jobs=jobs):
+            parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
+        owner = os.getpid()
+        calls = [delayed(_numbered)(work, index, pieces[index], owner) for index in indices]
+        return parallel(calls)
 
-        left = list(range(len(pieces)))
+    left = list(range(len(pieces)))
+    try:
+        while left:
+            try:
+                for index, result in run(list(left)):
+                    left.remove(index)
+                    yield index, result
+            except BrokenProcessPool:
+                # The pool works in order: one of the first pieces was being done.
+                for index in left[:jobs]:
+                    left.remove(index)
+                    try:
+                        yield from run([index])
+                    except BrokenProcessPool as error:
+                        yield index, error
+    except PicklingError as error:
+        cause = str(error.__cause__ or error)
+        reason = cause.strip('" \n').splitlines()[-1]
+        raise TypeError(
+            f"with jobs={jobs} the learner and the game are sent to other processes, and one of them "
+            f"cannot be ({reason}): give the learner by its class or its name, or play with jobs=1"
+        ) from error
+
+
+def _share_out_on_cluster(
+    work: Callable[[Piece], Result], pieces: Sequence[Piece], address: str
+) -> Iterator[tuple[int, Result | BrokenProcessPool]]:
+    """Do what :func:`share_out` does on a Dask cluster, by its workers only.
+
+    Dask does the pieces of a worker that was killed again, elsewhere; the result of a piece that kills
+    several workers is the error.
+    """
+    with extra("cluster", "a Dask cluster"):
+        from distributed import Client, as_completed
+        from distributed.scheduler import KilledWorker
+    with Client(address) as client:  # type: ignore[no-untyped-call]
         try:
-            while left:
-                try:
-                    for index, result in run(list(left)):
-                        left.remove(index)
-                        yield index, result
-                except BrokenProcessPool:
-                    # The pool works in order: one of the first pieces was being done.
-                    for index in left[:jobs]:
-                        left.remove(index)
-                        try:
-                            yield from run([index])
-                        except BrokenProcessPool as error:
-                            yield index, error
-        except PicklingError as error:
-            cause = str(error.__cause__ or error)
-            reason = cause.strip('" \n').splitlines()[-1]
-            raise TypeError(
-                f"with jobs={jobs} the learner and the game are sent to other processes, and one of them "
-                f"cannot be ({reason}): give the learner by its class or its name, or play with jobs=1"
+            client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
+        except TimeoutError as error:
+            raise TimeoutError(
+                f"the Dask cluster at {address} has no workers: start some with `dask worker {address}`"
             ) from error
+        futures = client.map(work, pieces, pure=False)
+        index_of = {future.key: index for index, future in enumerate(futures)}
+        for future in as_completed(futures):  # type: ignore[no-untyped-call]
+            try:
+                result = future.result()
+            except KilledWorker as error:
+                result = BrokenProcessPool(str(error))
+            yield index_of[future.key], result
 
 
 def share_out_all(
@@ -123,11 +147,10 @@ def share_out_all(
 
 
 def _numbered(
-    work: Callable[[Piece], Result], index: int, piece: Piece, owner: int | None
+    work: Callable[[Piece], Result], index: int, piece: Piece, owner: int
 ) -> tuple[int, Result]:
     """Index and result of a piece; a worker process that ``owner`` started will end with it."""
-    if owner is not None:
-        _end_with(owner)
+    _end_with(owner)
     try:
         return index, work(piece)
     except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 import traceback
 import warnings
@@ -16,7 +17,7 @@ import numpy as np
 from ldp_bench.contained import call_contained
 from ldp_bench.experiment import PARTY_REGISTRIES, Cell, Experiment, make_scenario
 from ldp_bench.fingerprints import learner_code
-from ldp_bench.results import Results
+from ldp_bench.results import Results, grouped
 from ldp_bench.store import Outcome, Store
 from ldp_bench.suites import SUITES, Suite
 from ldp_gym.core import validation
@@ -50,8 +51,18 @@ from ldp_gym.testing import (
 _LOSSES = ("kl", "tv", "tv_squared")
 """Losses that are stored: theorems bound the sum of squared TV too."""
 
-_SAID_ELSEWHERE = (BlindChannelWarning, NoPrivacyWarning, OutsideTrainingWarning)
-"""Warnings silenced in cells: a run gives them once, or its results show the same."""
+_SILENCED = (
+    BlindChannelWarning,  # a run gives it once, before it plays
+    NoPrivacyWarning,  # the tables show that the channel is not private
+    OutsideTrainingWarning,  # the suite chooses games of another kind on purpose
+)
+"""Warnings that a cell does not give, each with the place that says the same."""
+
+_PIECES_PER_JOB = 4
+"""Least number of pieces for each process, so that none is left with a long one at the end."""
+
+_ROUNDS_ON_CLUSTER = 2 * 10**6
+"""Number of rounds of a piece for a cluster, whose number of workers may change: seconds of work."""
 
 
 def run(
@@ -137,16 +148,92 @@ def run(
 def play_cells(
     cells: Sequence[Cell], store: Store, jobs: int, dask: str | None = None, trust: bool = False
 ) -> Iterator[tuple[Cell, Outcome]]:
-    """Play cells, keep their outcomes in a store, and yield each as it is finished.
+    """Play cells, keep their outcomes in a store, and yield each as it is finished."""
+    pieces = _cut_into_pieces(cells, jobs, dask)
+    for piece, outcomes in _play_pieces(pieces, jobs, dask, trust):
+        played = list(zip(piece, outcomes, strict=True))
+        store.save_all(played)
+        yield from played
 
-    The longest first, so that no core is left with a long one; the learners of a game follow each other.
+
+def _cut_into_pieces(cells: Sequence[Cell], jobs: int, dask: str | None) -> list[list[Cell]]:
+    """Cells by the games that they share, the longest piece first.
+
+    The learners of a piece play one tape, which is recorded once.
     """
-    todo = sorted(cells, key=lambda cell: (-cell.rounds, cell.experiment.rules.key, cell.seed))
-    for index, outcome in share_out(partial(play, trust=trust), todo, jobs, dask):
-        if isinstance(outcome, BrokenProcessPool):
-            outcome = Outcome("failed", None, "the process that played it was killed, twice", 0.0)
-        store.save(todo[index], outcome)
-        yield todo[index], outcome
+    longest_first = sorted(
+        cells, key=lambda cell: (-cell.rounds, cell.experiment.rules.key, cell.seed)
+    )
+    if dask is None and jobs == 1:
+        return [[cell] for cell in longest_first]  # this process keeps the tape from cell to cell
+
+    if dask is None:
+        most_rounds = sum(cell.rounds for cell in cells) // (_PIECES_PER_JOB * jobs)
+    else:
+        most_rounds = _ROUNDS_ON_CLUSTER
+    same_tape = grouped(
+        longest_first,
+        lambda cell: (cell.experiment.rules.key, cell.seed, cell.experiment.episodes),
+    )
+    pieces = [piece for group in same_tape.values() for piece in _cut(group, most_rounds)]
+    return sorted(pieces, key=_rounds_of, reverse=True)
+
+
+def _cut(cells: Sequence[Cell], most_rounds: int) -> list[list[Cell]]:
+    """Consecutive cells together, as long as they have at most this number of rounds."""
+    pieces: list[list[Cell]] = [[]]
+    for cell in cells:
+        if pieces[-1] and _rounds_of(pieces[-1]) + cell.rounds > most_rounds:
+            pieces.append([])
+        pieces[-1].append(cell)
+    return pieces
+
+
+def _rounds_of(piece: Sequence[Cell]) -> int:
+    return sum(cell.rounds for cell in piece)
+
+
+def _play_pieces(
+    pieces: Sequence[list[Cell]], jobs: int, dask: str | None, trust: bool
+) -> Iterator[tuple[list[Cell], list[Outcome]]]:
+    """Yield pieces with their outcomes; the cells of one that kills its process are played singly."""
+    work = partial(_play_piece, trust=trust, is_elsewhere=dask is not None)
+    for index, outcomes in share_out(work, pieces, jobs, dask):
+        piece = pieces[index]
+        if not isinstance(outcomes, BrokenProcessPool):
+            yield piece, outcomes
+        elif len(piece) == 1:
+            yield (
+                piece,
+                [Outcome("failed", None, "the process that played it was killed, twice", 0.0)],
+            )
+        else:
+            yield from _play_pieces([[cell] for cell in piece], jobs, dask, trust)
+
+
+def _play_piece(cells: Sequence[Cell], trust: bool, is_elsewhere: bool) -> list[Outcome]:
+    """Play cells one after the other; on another machine only if it has the same code."""
+    if is_elsewhere:
+        return [_other_code(cell) or play(cell, trust) for cell in cells]
+    return [play(cell, trust) for cell in cells]
+
+
+def _other_code(cell: Cell) -> Outcome | None:
+    """The refusal of a worker whose code is not that of the cell; None if it is the same."""
+    try:
+        sources = cell.experiment.sources()
+    except (ValueError, ImportError) as error:
+        return Outcome("failed", None, f"the worker cannot read its code: {error}", 0.0)
+    different = [name for name, code in cell.sources.items() if sources.get(name) != code]
+    if not different:
+        return None
+    return Outcome(
+        "failed",
+        None,
+        f"the worker on {platform.node()} has other code of {', '.join(different)} than this run: install "
+        f"the same code there, and start the worker again",
+        0.0,
+    )
 
 
 def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
@@ -165,10 +252,11 @@ def play(cell: Cell, trust: bool = False) -> Outcome:
     learner = cell.experiment.learner
     try:
         with warnings.catch_warnings():
-            for warning in _SAID_ELSEWHERE:
+            for warning in _SILENCED:
                 warnings.simplefilter("ignore", warning)
             warnings.simplefilter("error", BrokenPromiseWarning)
-            if (fault := _party_fault(cell.experiment)) is not None:
+            fault = _party_fault(cell.experiment)
+            if fault is not None:
                 return Outcome("failed", None, printable(fault), time.perf_counter() - start)
             if is_address(learner):
                 evaluation, seconds = call_contained(learner, _check_and_evaluate, cell)

@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 
 import pytest
 import third_party
 
 import ldp_bench
 import ldp_gym
-from ldp_bench import Experiment, Suite, runner
+from ldp_bench import Experiment, Suite, experiment, runner
 from ldp_bench.commands import benchmarking
 from ldp_bench.runner import play
 from ldp_bench.store import Outcome
@@ -152,8 +154,10 @@ def cluster(workers):
             process.communicate()
 
 
-def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
+def test_a_cluster_whose_worker_is_killed(expected, tmp_path, monkeypatch):
+    """Small pieces, so that the worker is killed amid the run."""
     pytest.importorskip("distributed", reason="needs the extra: pip install 'ldp-gym[cluster]'")
+    monkeypatch.setattr(runner, "_ROUNDS_ON_CLUSTER", 1)
     with cluster(workers=2) as (address, workers):
         played = []
 
@@ -165,6 +169,90 @@ def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
         results = ldp_bench.run(Tiny(), jobs=1, out=tmp_path, dask=address, on_cell=after)
     assert not results.failures
     assert table(results) == expected
+
+
+def test_a_cluster_with_one_thread_plays_and_this_process_does_not(expected, tmp_path, monkeypatch):
+    pytest.importorskip("distributed", reason="needs the extra: pip install 'ldp-gym[cluster]'")
+
+    def play_here(*_):
+        raise AssertionError("this process plays")
+
+    monkeypatch.setattr(runner, "play", play_here)
+    with cluster(workers=1) as (address, _):
+        results = ldp_bench.run(Tiny(), jobs=1, out=tmp_path, dask=address)
+    assert table(results) == expected
+
+
+def test_a_worker_with_other_code_refuses_a_cell(monkeypatch):
+    (cell, *_) = Tiny().experiments()[0].cells(seed=0)
+    (same,) = runner._play_piece([cell], trust=False, is_elsewhere=True)
+    assert same.status == "done"
+
+    monkeypatch.setattr(experiment, "own_code", lambda: "other code")
+    (refused,) = runner._play_piece([cell], trust=False, is_elsewhere=True)
+    assert refused.status == "failed"
+    assert "has other code of ldp-gym than this run: install the same code" in refused.message
+
+
+def test_a_worker_without_a_learner_s_package_refuses_a_cell(monkeypatch):
+    (cell, *_) = replace(Tiny().experiments()[0], learner="third_party:Coin").cells(seed=0)
+    elsewhere = replace(cell, experiment=replace(cell.experiment, learner="nowhere:Coin"))
+    (refused,) = runner._play_piece([elsewhere], trust=False, is_elsewhere=True)
+    assert refused.status == "failed"
+    assert (
+        "the worker cannot read its code: cannot import learner 'nowhere:Coin'" in refused.message
+    )
+
+
+# -- Pieces of work -----------------------------------------------------------------------------------------
+
+
+def pieces_of_tiny(jobs, dask=None):
+    cells = [cell for one in Tiny().experiments() for cell in one.cells(seed=0)]
+    assert len(cells) == 24
+    return runner._cut_into_pieces(cells, jobs, dask)
+
+
+def test_cells_of_one_tape_are_one_piece():
+    """Two channels, and four blocks of episodes; on each three learners."""
+    pieces = pieces_of_tiny(jobs=2)
+    assert [len(piece) for piece in pieces] == [3] * 8
+    for piece in pieces:
+        assert len({(cell.experiment.channel, cell.seed) for cell in piece}) == 1
+
+
+def test_many_processes_get_small_pieces():
+    assert [len(piece) for piece in pieces_of_tiny(jobs=12)] == [1] * 24
+
+
+def test_one_process_saves_each_cell_by_itself():
+    assert [len(piece) for piece in pieces_of_tiny(jobs=1)] == [1] * 24
+
+
+def test_a_cluster_gets_whole_tapes():
+    assert [len(piece) for piece in pieces_of_tiny(jobs=1, dask="tcp://nowhere")] == [3] * 8
+
+
+def test_a_cell_that_kills_its_process_fails_alone(tmp_path, monkeypatch):
+    cells = Tiny().experiments()[0].cells(seed=0)
+    deadly = cells[1]
+
+    def share_out(work, pieces, jobs, dask):
+        for index, piece in enumerate(pieces):
+            if deadly in piece:
+                yield index, BrokenProcessPool("killed twice")
+            else:
+                yield index, work(piece)
+
+    monkeypatch.setattr(runner, "share_out", share_out)
+    monkeypatch.setattr(runner, "_cut_into_pieces", lambda cells, *_: [list(cells)])
+    played = {
+        cell.seed: outcome
+        for cell, outcome in runner.play_cells(cells, ldp_bench.Store(tmp_path), jobs=2)
+    }
+    statuses = [played[cell.seed].status for cell in cells]
+    assert statuses == ["done", "failed", "done", "done"]
+    assert "was killed, twice" in played[deadly.seed].message
 
 
 @pytest.mark.parametrize(
