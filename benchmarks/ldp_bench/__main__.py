@@ -1,25 +1,94 @@
-"""The console script ``ldp-gym``, and ``python -m ldp_bench``."""
+"""The console script ``ldp-gym``, and ``python -m ldp_bench``.
+
+Exit statuses: 0, or 1 for a verdict (a broken promise, a failed learner); 2 for a wrong call; 70 for an error
+in the program; 130 if it was interrupted, and 141 if nobody reads its output any more.
+"""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+from typing import NoReturn, TextIO
+
+CLOSED_PIPE = 141
+"""Exit status if the reader of the output has closed it, as shells have it."""
+
+_WRONG_CALL = 2
+"""Exit status if the command cannot be done as it was asked for."""
+
+_STOPPED = 130
+"""Exit status after an interrupt, as shells have it."""
+
+_OUR_ERROR = 70
+"""Exit status after an error in the program: 1 would be a verdict."""
+
+
+class Output(io.TextIOWrapper):
+    """Standard output or error. The program ends once its reader is gone.
+
+    A character that the terminal cannot show becomes "?".
+    """
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            self._leave()
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except BrokenPipeError:
+            self._leave()
+
+    def _leave(self) -> NoReturn:
+        """End the program; what is written on the way out goes nowhere."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        raise SystemExit(CLOSED_PIPE)
 
 
 def main() -> None:
     """Run the command; modules in the working directory never replace installed ones."""
     os.environ["PYTHONSAFEPATH"] = "1"
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # a terminal without Unicode shows "?" for a check mark
+    sys.stdout = _guarded(sys.stdout)
+    sys.stderr = _guarded(sys.stderr)
+    try:
+        _run()
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    except KeyboardInterrupt:
+        print("ldp-gym: stopped", file=sys.stderr)
+        sys.exit(_STOPPED)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        sys.exit(_OUR_ERROR)
+
+
+def _run() -> None:
+    """Import the command and run it; it ends by SystemExit."""
     try:
         from ldp_bench.commands import app
     except ImportError as error:  # an extra is missing; the message says which
-        sys.exit(str(error))
+        print(error, file=sys.stderr)
+        sys.exit(_WRONG_CALL)
     app()
+
+
+def _guarded(stream: TextIO) -> TextIO:
+    """A stream of the system as :class:`Output`; one that a host has put there is left as it is."""
+    if type(stream) is not io.TextIOWrapper:
+        return stream
+    return Output(
+        stream.buffer,
+        encoding=stream.encoding,
+        errors="replace",
+        line_buffering=stream.line_buffering,
+    )
 
 
 if __name__ == "__main__":

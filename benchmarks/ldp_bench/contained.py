@@ -7,6 +7,7 @@ sandbox; a container is.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import signal
@@ -26,7 +27,12 @@ Result = TypeVar("Result")
 TIME_LIMIT = 600.0
 """Longest time that a call may take, in seconds."""
 
-_PROGRAM = "from ldp_bench.contained import _serve; _serve()"
+_PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[2])
+from ldp_bench.contained import _serve
+_serve()
+"""
 
 
 def call_contained(learner: str, function: Callable[..., Result], *arguments: object) -> Result:
@@ -39,16 +45,16 @@ def call_contained(learner: str, function: Callable[..., Result], *arguments: ob
     with tempfile.TemporaryDirectory() as folder:
         request, answer, log = (Path(folder) / name for name in ("request", "answer", "log"))
         request.write_bytes(pickle.dumps((function, arguments)))
+        import_path = [path or os.getcwd() for path in sys.path]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, folder],
+                [sys.executable, "-P", "-c", _PROGRAM, folder, json.dumps(import_path)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # Ctrl-C reaches the parent only, which ends this group
                 env={
                     **os.environ,
-                    "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
                     **dict.fromkeys(
                         ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
                     ),

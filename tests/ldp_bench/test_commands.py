@@ -24,19 +24,6 @@ VECTORS = (
 AS_FUNCTION = "--num-labels 2 --epsilon 1"
 
 
-@pytest.mark.parametrize(
-    "call", ["import ldp_bench.commands", "from ldp_bench.__main__ import main; main()"]
-)
-def test_without_the_extra_it_says_what_to_install(call):
-    program = f"import sys; sys.modules['typer'] = None; {call}"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert done.stderr.endswith("the command ldp-gym needs typer: pip install 'ldp-gym[bench]'\n")
-    assert ("Traceback" in done.stderr) == call.startswith("import")
-
-
 COINS = np.random.default_rng(0)
 
 

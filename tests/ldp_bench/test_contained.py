@@ -45,6 +45,16 @@ def test_in_a_run_they_play_as_they_would_here_and_fail_alone(tmp_path):
     assert "no negative probability" in told["third_party:Negative"]
 
 
+def test_a_directory_with_a_colon_in_its_name_is_no_obstacle(tmp_path, monkeypatch):
+    """It cannot stand in PYTHONPATH, whose entries are separated by colons."""
+    folder = tmp_path / "a:b"
+    folder.mkdir()
+    (folder / "homemade_colon.py").write_text("import ldp_agents\nMine = ldp_agents.Uniform\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path, ""])
+    assert played("homemade_colon:Mine").status == "done"
+
+
 def played(learner):
     return play(Experiment(GAME, learner, episodes=3).cells(seed=0)[0])
 

@@ -1,28 +1,74 @@
-"""The command ``ldp-gym``; commands of other packages are entry points in ``ldp_gym.commands``."""
+"""The command ``ldp-gym``; commands of other packages are entry points in ``ldp_gym.commands``.
+
+A command is imported when it is called, so that ``ldp-gym --help`` needs none of them.
+"""
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, NoReturn
 
-from ldp_gym.core import VERSION
-from ldp_gym.core.errors import BrokenPluginError, DamagedStoreError, extra, printable
-from ldp_gym.core.registry import load_entry_point
-
-with extra("bench", "the command ldp-gym"):
+try:
     import typer
     from typer.core import TyperGroup
     from typer.main import get_command
+except ModuleNotFoundError:
+    from ldp_gym.core.errors import extra
 
-    from ldp_bench.commands.auditing import audit_command
-    from ldp_bench.commands.benchmarking import bench_command, export_command, report_command
-    from ldp_bench.commands.catalogue import list_command
-    from ldp_bench.commands.surveying import answer_command, plan_command, read_command
+    with extra("bench", "the command ldp-gym"):
+        raise
+
+GROUP = "ldp_gym.commands"
+"""Group of entry points in which other packages offer commands."""
+
+STOPPED = 130
+"""Exit status of a command that was interrupted, as shells have it."""
+
+_OWN = {
+    "bench": (
+        "ldp_bench.commands.benchmarking:bench_command",
+        "Play suites, or your game; print the findings and write a report.",
+    ),
+    "report": (
+        "ldp_bench.commands.benchmarking:report_command",
+        "Write the report: an HTML page that opens offline, and figures.",
+    ),
+    "export": (
+        "ldp_bench.commands.benchmarking:export_command",
+        "Write every episode's losses to a CSV file; status 1 for faults.",
+    ),
+    "list": (
+        "ldp_bench.commands.catalogue:list_command",
+        "List suites, learners, channels, truths, classes and natures.",
+    ),
+    "audit": (
+        "ldp_bench.commands.auditing:audit_command",
+        "Audit the privacy of a channel on a class, or of a function.",
+    ),
+    "plan": (
+        "ldp_bench.commands.surveying:plan_command",
+        "Plan a private survey that tells which of your models is right, without labels.",
+    ),
+    "answer": (
+        "ldp_bench.commands.surveying:answer_command",
+        "Print one private message about a label, as a line of JSON.",
+    ),
+    "read": (
+        "ldp_bench.commands.surveying:read_command",
+        "Read all messages of a survey; print what is left, how sure it is, and whether to stop.",
+    ),
+    "train": (
+        "ldp_bench.commands.learning:train",
+        "Train an agent, save it with its settings in a directory, and print its score.",
+    ),
+}
+"""Address of each command of this package, and the sentence that the overview shows."""
 
 _PLAIN: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 """Options of all commands. Help in plain text: importing rich for it takes a sixth of the time."""
+
+UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
 
 
 class Commands(TyperGroup):
@@ -30,55 +76,72 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of the commands, this package's first."""
-        return list(dict.fromkeys([*super().list_commands(ctx), *sorted(_plugins())]))
+        return list(_commands())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Look up a subcommand by its name, this package's first."""
-        own = super().get_command(ctx, cmd_name)
-        point = _plugins().get(cmd_name)
-        return own if own is not None or point is None else _plugin(point)
+        """Import a subcommand; None for an unknown name."""
+        point = _commands().get(cmd_name)
+        if point is None:
+            return None
+        return _load(point)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write an overview of the commands; only those of other packages are imported for it."""
+        rows = []
+        for name in self.list_commands(ctx):
+            if name in _OWN:
+                _, sentence = _OWN[name]
+            else:
+                sentence = self.get_command(ctx, name).get_short_help_str()
+            rows.append((name, sentence))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a subcommand; an error of the user is one line, with status 2."""
+        """Run a subcommand; an error of the user is one line with status 2, an interrupt one with 130."""
+        try:
+            return self._invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("ldp-gym: stopped", err=True)
+            raise typer.Exit(STOPPED) from None
+
+    def _invoke(self, ctx: Any) -> Any:
+        """Run a subcommand; an error of the user is one line."""
+        from ldp_gym.core.errors import DamagedStoreError
+
         try:
             return super().invoke(ctx)
         except UsageError as error:
             plain = isinstance(error, typer.BadParameter) and error.param is None
             _fail(error.message if plain else error.format_message().replace("Value error, ", ""))
         except (DamagedStoreError, OSError) as error:
-            if (
-                isinstance(error, OSError) and error.errno == errno.EPIPE
-            ):  # nobody reads our output any more
-                raise
             _fail(str(error))
 
 
-UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
+def _commands() -> dict[str, EntryPoint]:
+    """Commands by name, ours first."""
+    ours = {name: EntryPoint(name, address, GROUP) for name, (address, _) in _OWN.items()}
+    others = {point.name: point for point in entry_points(group=GROUP)}
+    named = sorted(set(others) - set(ours))
+    return ours | {name: others[name] for name in named}
 
 
-def _fail(why: str) -> NoReturn:
-    typer.echo(f"ldp-gym: {printable(' '.join(why.split()))}", err=True)
-    raise typer.Exit(2)
-
-
-_TRAIN = EntryPoint("train", "ldp_bench.commands.learning:train", "ldp_gym.commands")
-"""The command ``train``, which is imported only when it is called: it needs the extra ``rl``."""
-
-
-def _plugins() -> dict[str, EntryPoint]:
-    """Commands that are imported when they are called, ours and those of other packages, by name."""
-    others = {point.name: point for point in entry_points(group="ldp_gym.commands")}
-    return {**others, _TRAIN.name: _TRAIN}
-
-
-def _plugin(point: EntryPoint) -> Any:
+def _load(point: EntryPoint) -> Any:
     """Load the command of an entry point; where that fails, make one that says why."""
+    from ldp_gym.core.errors import BrokenPluginError, MissingExtraError
+    from ldp_gym.core.registry import load_entry_point
+
     try:
-        function = load_entry_point(point, "command")
+        if point.name in _OWN:
+            function = point.load()
+        else:
+            function = load_entry_point(point, "command")
         return _command(point.name, function, cls=getattr(function, "command_class", None))
-    except BrokenPluginError as error:
+    except (BrokenPluginError, MissingExtraError) as error:
         why = str(error)
-    except Exception as error:  # the entry point is not a command
+    except Exception as error:
+        if point.name in _OWN:
+            raise
         why = f"command {point.name!r} of {point.module} cannot be used: {error}"
 
     def fail() -> None:
@@ -88,9 +151,18 @@ def _plugin(point: EntryPoint) -> Any:
 
 
 def _command(name: str, function: Callable[..., Any], **options: Any) -> Any:
+    """Make a subcommand of a function."""
     made = typer.Typer(**_PLAIN)
     made.command(name=name, **options)(function)
     return get_command(made)
+
+
+def _fail(why: str) -> NoReturn:
+    """Say in one line why a command cannot be done, and end with status 2."""
+    from ldp_gym.core.errors import printable
+
+    typer.echo(f"ldp-gym: {printable(' '.join(why.split()))}", err=True)
+    raise typer.Exit(2)
 
 
 app = typer.Typer(
@@ -106,18 +178,7 @@ def _options(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     if version:
+        from ldp_gym.core import VERSION
+
         typer.echo(f"ldp-gym {VERSION}")
         raise typer.Exit
-
-
-for command in (
-    bench_command,
-    report_command,
-    export_command,
-    list_command,
-    audit_command,
-    plan_command,
-    answer_command,
-    read_command,
-):
-    app.command(command.__name__.removesuffix("_command"))(command)
