@@ -1,7 +1,7 @@
 """The console script ``ldp-gym``, and ``python -m ldp_bench``.
 
-Exit statuses: 0, or 1 for a verdict (a broken promise, a failed learner); 2 for a wrong call; 70 for an error
-in the program; 130 if it was interrupted, and 141 if nobody reads its output any more.
+Exit statuses: 0, or 1 for a verdict (a broken promise, a failed learner), whether anyone reads the output or
+not; 2 for a wrong call; 70 for an error in the program; 130 if it was interrupted.
 """
 
 from __future__ import annotations
@@ -9,10 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import NoReturn, TextIO
-
-CLOSED_PIPE = 141
-"""Exit status if the reader of the output has closed it, as shells have it."""
+from typing import TextIO
 
 _WRONG_CALL = 2
 """Exit status if the command cannot be done as it was asked for."""
@@ -25,7 +22,7 @@ _OUR_ERROR = 70
 
 
 class Output(io.TextIOWrapper):
-    """Standard output or error. The program ends once its reader is gone.
+    """Standard output or error. It goes on, to nowhere, once its reader is gone.
 
     A character that the terminal cannot show becomes "?".
     """
@@ -34,19 +31,20 @@ class Output(io.TextIOWrapper):
         try:
             return super().write(text)
         except BrokenPipeError:
-            self._leave()
+            self._write_to_nowhere()
+            return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
         except BrokenPipeError:
-            self._leave()
+            self._write_to_nowhere()
 
-    def _leave(self) -> NoReturn:
-        """End the program; what is written on the way out goes nowhere."""
+    def _write_to_nowhere(self) -> None:
+        """Let everything that is still to be written go nowhere."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())
-        raise SystemExit(CLOSED_PIPE)
+        os.close(nowhere)
 
 
 def main() -> None:
@@ -56,9 +54,6 @@ def main() -> None:
     sys.stderr = _guarded(sys.stderr)
     try:
         _run()
-    except SystemExit:
-        sys.stdout.flush()
-        raise
     except KeyboardInterrupt:
         print("ldp-gym: stopped", file=sys.stderr)
         sys.exit(_STOPPED)

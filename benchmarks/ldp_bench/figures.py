@@ -33,6 +33,7 @@ STYLE: Any = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "lines.markersize": 4,
+    "text.parse_math": False,  # a "$" in a name is a dollar
     "svg.fonttype": "path",  # the same letters on every machine
     "svg.hashsalt": "ldp_gym",  # and the same file for the same figure
 }

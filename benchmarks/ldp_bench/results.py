@@ -17,7 +17,7 @@ from ldp_bench.experiment import Experiment, make_scenario
 from ldp_bench.store import Store, join_outcomes
 from ldp_gym import statistics, theory
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.errors import extra
+from ldp_gym.core.errors import extra, in_one_line
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.statistics import Estimate
@@ -286,9 +286,15 @@ def describe_game(experiment: Experiment) -> str:
 
 def _names(learners: Iterable[str]) -> dict[str, str]:
     """Names to show: a trained model's is its directory's name, unless another learner has it."""
-    names = {
-        learner: Path(learner).name if Path(learner).is_absolute() else learner
-        for learner in learners
+    names = {learner: _shown(learner) for learner in learners}
+    count = Counter([*names.values(), *LEARNERS])
+    return {
+        learner: name if count[name] == 1 else in_one_line(learner)
+        for learner, name in names.items()
     }
-    shared = Counter([*names.values(), *LEARNERS])
-    return {learner: name if shared[name] == 1 else learner for learner, name in names.items()}
+
+
+def _shown(learner: str) -> str:
+    """Name of a learner; of a trained model, that of its directory."""
+    path = Path(learner)
+    return in_one_line(path.name if path.is_absolute() else learner)

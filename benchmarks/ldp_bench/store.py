@@ -168,7 +168,11 @@ class Store:
                 database.execute(f"CREATE TABLE {table} ({declared})")
 
     def _check_tables(self, database: sqlite3.Connection) -> None:
-        """Refuse a database with other tables."""
+        """Refuse a database with other tables, or with views: the query of a view may never end."""
+        for kind, name in database.execute("SELECT type, name FROM sqlite_master"):
+            is_ours = kind == "table" and name in _TABLES
+            if not is_ours and not name.startswith("sqlite_"):
+                raise self._refusal(f"it has a {kind} {name!r}: it is another program's database")
         for table, columns in _TABLES.items():
             rows = database.execute(f"PRAGMA table_info({table})")
             if [row["name"] for row in rows] != list(columns):

@@ -14,7 +14,15 @@ class MissingExtraError(ImportError, DependencyNotInstalled):
 
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
-    """Turn a failed import into a MissingExtraError that names the extra to install."""
+    """Turn a failed import into a MissingExtraError that names the extra to install.
+
+    Example:
+        >>> with extra("bench", "a report"):
+        ...     import no_such_package
+        Traceback (most recent call last):
+        ...
+        ldp_gym.core.errors.MissingExtraError: a report needs no_such_package: pip install 'ldp-gym[bench]'
+    """
     try:
         yield
     except ModuleNotFoundError as error:
@@ -70,14 +78,35 @@ class UntrustedCodeError(ValueError):
 
 
 def summarize(error: BaseException) -> str:
-    """Describe an exception in one printable line."""
-    said = printable(" ".join(str(error).split()))
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    r"""Describe an exception in one printable line.
+
+    Example:
+        >>> summarize(ValueError("two\\nlines"))
+        'ValueError: two lines'
+    """
+    message = printable(" ".join(str(error).split()))
+    kind = type(error).__name__
+    return f"{kind}: {message}" if message else kind
 
 
 def printable(text: str) -> str:
-    """Text with control characters and lone surrogates spelled out, new lines and tabs aside."""
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
-        for char in text
-    )
+    r"""Spell out control characters and lone surrogates, new lines and tabs aside.
+
+    Example:
+        >>> printable("a name\x1b[2J")
+        'a name\\x1b[2J'
+    """
+    return "".join(char if char in "\n\t" else in_one_line(char) for char in text)
+
+
+def in_one_line(text: str) -> str:
+    r"""Spell out control characters and lone surrogates, with new lines and tabs.
+
+    Example:
+        >>> in_one_line("two\nlines")
+        'two\\nlines'
+    """
+    spelled = [
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    ]
+    return "".join(spelled)

@@ -97,6 +97,15 @@ def call(directory, *arguments, path=()):
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.parametrize("columns", ["0", "1", "no number"])
+def test_an_absurd_width_of_the_terminal_hides_nothing(tmp_path, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    code, output = call(tmp_path, "list", "natures")
+    assert code == 0
+    assert "Names that ldp-gym knows" in output
+    assert "omniscient" in output
+
+
 PLUGIN = """
 [ldp_gym.commands]
 broken = bad_plugin:command

@@ -14,6 +14,7 @@ from markupsafe import escape
 import ldp_bench
 from ldp_bench import SUITES, Results, Store, judge, report
 from ldp_bench.report import Report
+from ldp_bench.runner import play
 from ldp_bench.store import Outcome
 from ldp_gym.core.errors import DamagedStoreError
 from ldp_gym.statistics import Verdict
@@ -123,6 +124,28 @@ def test_figures_are_in_the_page_and_in_files(directory, page):
     assert page.count("<svg ") == 2
     ids = [part.split('"')[0] for part in page.split(' id="')[1:]]
     assert len(ids) == len(set(ids)), "no id stands twice"
+
+
+@pytest.mark.parametrize(
+    "name", ["a $\\frac{ b $ c", "50$ and _{", "\x1b[2J\x07beep", "two\nlines"]
+)
+def test_any_name_of_a_model_can_be_drawn(tmp_path, name):
+    """Matplotlib would read formulas between dollars; no escape sequence reaches the SVG or the page."""
+    model = tmp_path / name
+    model.mkdir()
+    store = Store(tmp_path)
+    experiments = SUITES["limit"]().experiments("small", episodes=1, learners=[str(model)])
+    for experiment in experiments[:1] + [e for e in experiments if e.learner == str(model)][:2]:
+        outcome = play(replace(experiment, learner="uniform").cells(0)[0])
+        store.save(experiment.cells(0)[0], outcome)
+    settings = RUN | {"learners": [str(model)], "episodes": 1}
+    store.begin_run("limit", settings, [])
+
+    page = Report(tmp_path).write().read_text("utf-8")
+    figure = (tmp_path / "figures" / "limit.svg").read_text("utf-8")
+    assert "\x1b" not in page + figure
+    assert "\x07" not in page + figure
+    assert "<svg" in figure
 
 
 def test_the_same_store_gives_the_same_page(tmp_path):

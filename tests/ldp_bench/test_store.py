@@ -218,15 +218,32 @@ def replace_tables(table):
     return damage
 
 
+ENDLESS = """
+CREATE VIEW runs AS WITH RECURSIVE numbers (id, suite, settings, keys, command, machine, versions, started,
+finished) AS (SELECT 1, 1, 1, 1, 1, 1, 1, 1, 1 UNION ALL SELECT id + 1, 1, 1, 1, 1, 1, 1, 1, 1 FROM numbers)
+SELECT * FROM numbers
+"""
+TRIGGER = "CREATE TRIGGER mine AFTER INSERT ON cells BEGIN DELETE FROM runs; END"
+
+
 @pytest.mark.parametrize(
     "damage",
     [
+        lambda path: change(path, "DROP TABLE runs", ENDLESS),
+        lambda path: change(path, TRIGGER),
         lambda path: path.write_text("my thesis"),
         overwrite_first_page,
         replace_tables("cells (key TEXT)"),
         replace_tables("mine (name TEXT)"),
     ],
-    ids=["text", "damaged first page", "other columns", "another database"],
+    ids=[
+        "endless view",
+        "trigger",
+        "text",
+        "damaged first page",
+        "other columns",
+        "another database",
+    ],
 )
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_file_that_is_not_a_store_is_refused_and_left_as_it_is(store, damage, read_only):

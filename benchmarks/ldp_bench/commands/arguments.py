@@ -31,6 +31,13 @@ HorizonOption = Annotated[int | None, typer.Option(metavar="T", help="Number of 
 TrustOption = Annotated[bool, typer.Option("--trust", help=_TRUST)]
 
 
+_LEAST_WIDTH = 20
+"""Smallest number of columns that text is wrapped to."""
+
+_USUAL_WIDTH = 80
+"""Number of columns of a terminal that does not say how many it has."""
+
+
 def allow_local_imports() -> None:
     """Import modules from the working directory too, after everything that is installed."""
     if "" not in sys.path:
@@ -72,6 +79,14 @@ def place_in_own_code(error: BaseException) -> str:
         if os.path.isfile(frame.filename) and not frame.filename.startswith(tuple(known)):
             return f" ({os.path.basename(frame.filename)}, line {frame.lineno})"
     return ""
+
+
+def make_console(kind: type[Console] = Console) -> Console:
+    """Console of the terminal's width, or of a usual one where that is unknown or absurd, such as 0."""
+    console = kind()
+    if console.width < _LEAST_WIDTH:
+        console.width = _USUAL_WIDTH
+    return console
 
 
 def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> None:

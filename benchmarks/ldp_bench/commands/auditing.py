@@ -17,7 +17,13 @@ from rich.text import Text
 from typer import Argument, Option
 
 from ldp_bench.commands import arguments
-from ldp_bench.commands.arguments import allow_local_imports, one_line_errors, rules_of, say
+from ldp_bench.commands.arguments import (
+    allow_local_imports,
+    make_console,
+    one_line_errors,
+    rules_of,
+    say,
+)
 from ldp_bench.experiment import make_scenario
 from ldp_gym import audit
 from ldp_gym.channels.base import CHANNELS, Channel
@@ -67,7 +73,7 @@ def audit_command(
     first: its messages must follow its density. A black-box audit can show that a promise is broken, never
     that it holds. The line about floats does not change the status.
     """
-    console = _PatientConsole()
+    console = make_console(_PatientConsole)
     allow_local_imports()
     try:
         with one_line_errors():

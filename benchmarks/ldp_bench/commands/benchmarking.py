@@ -13,7 +13,13 @@ from typer import Argument, Option
 
 from ldp_bench import tables
 from ldp_bench.commands import arguments
-from ldp_bench.commands.arguments import allow_local_imports, one_line_errors, rules_of, say
+from ldp_bench.commands.arguments import (
+    allow_local_imports,
+    make_console,
+    one_line_errors,
+    rules_of,
+    say,
+)
 from ldp_bench.experiment import Cell
 from ldp_bench.report import Report, Section
 from ldp_bench.results import Results, by_summary
@@ -64,7 +70,7 @@ def bench_command(
     Results that are in the directory are not played again. Exit status 1 if a
     learner or channel failed, or a channel breaks its promise; 2 for a wrong call.
     """
-    console = Console()
+    console = make_console()
     allow_local_imports()
     with one_line_errors():
         given = rules_of(rule, hypotheses=hypotheses, epsilon=epsilon or None, horizon=horizon)
@@ -116,7 +122,7 @@ def report_command(directory: Directory = DIRECTORY, trust: arguments.TrustOptio
         allow_local_imports()
     with one_line_errors():
         path = Report(directory, trust=trust).write()
-    say(Console(), f"report: {path}")
+    say(make_console(), f"report: {path}")
 
 
 def export_command(
@@ -131,7 +137,7 @@ def export_command(
     Where an episode was played by several versions of the code, the latest one's
     result is written.
     """
-    console, store = Console(), Store(directory, read_only=True)
+    console, store = make_console(), Store(directory, read_only=True)
     with one_line_errors():
         rows = store.export(file, all_code=all_code)
     for fault in store.faults:

@@ -6,11 +6,10 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ldp_bench.commands.arguments import say
+from ldp_bench.commands.arguments import make_console, say
 from ldp_bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.errors import BrokenPluginError, printable
@@ -34,7 +33,7 @@ def list_command(
     ] = None,
 ) -> None:
     """List suites, learners, channels, truths, classes and natures."""
-    console = Console()
+    console = make_console()
     group = LISTED[kind or Kind.CHANNELS].group
     say(
         console,

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 from ldp_bench.commands import arguments
-from ldp_bench.commands.arguments import allow_local_imports, option_of, rules_of
+from ldp_bench.commands.arguments import allow_local_imports, make_console, option_of, rules_of
 from ldp_gym.core.errors import MissingExtraError, extra
 from ldp_gym.core.files import DIRECTORY
 
 with extra("rl", "the command ldp-gym train"):
     import typer
-    from rich.console import Console
     from rich.text import Text
     from typer import Argument, Option
 
@@ -49,7 +48,7 @@ def train(
         raise typer.BadParameter(str(error)) from error
 
     directory = out or DIRECTORY / algorithm
-    console = Console()
+    console = make_console()
     try:
         rules = rules_of(
             rule, hypotheses=hypotheses, channel=channel, epsilon=epsilon, horizon=horizon

@@ -393,7 +393,7 @@ class Rates(Suite):
         risks.set(
             xlabel="T", ylabel="KL-risk for the worst truth (nats)", title="hadamard-star, K = 16"
         )
-        label = "sum of TV$^2$, times tanh$^2$(eps/2) / (K - 1)"
+        label = "sum of TV², times tanh²(eps/2) / (K - 1)"
         squares.set(xlabel="K", ylabel=label, title="full Hadamard class, T = 150 K")
         for panel, ticks in ((risks, horizons), (squares, sizes)):
             figures.set_log_scale(panel, "x", ticks)
