@@ -156,8 +156,8 @@ class Store:
                 # All tables are made or none, should this process be killed.
                 database.execute("BEGIN IMMEDIATE")
                 self._make_tables(database)
+                before_file_operation("commit")
             self._check_tables(database)
-            before_file_operation("commit")
 
     def _make_tables(self, database: sqlite3.Connection) -> None:
         """Make the tables of a file that has none."""
