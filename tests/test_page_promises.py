@@ -108,7 +108,7 @@ def words(text):
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.sentence[:40])
 def test_a_promise_stands_on_its_page(promise):
-    """If you change the sentence of a page, change it here, and ask whether its tests still try to break it."""
+    """If you change the sentence of a page, change it here, and ask whether its tests still hold it."""
     page = words((ROOT / promise.page).read_text("utf-8"))
     assert words(promise.sentence) in page
 
