@@ -91,13 +91,6 @@ PROMISES = [
         "A worker whose code differs from this machine's refuses its cells.",
         ["tests/ldp_bench/test_runner.py::test_a_worker_with_other_code_refuses_a_cell"],
     ),
-    Promise(
-        "docs/survey.md",
-        "A message that the channel cannot send is refused with an error.",
-        [
-            "tests/ldp_gym/channels/test_channels.py::test_a_message_that_its_channel_cannot_send_is_refused"
-        ],
-    ),
 ]
 
 

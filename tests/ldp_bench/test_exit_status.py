@@ -113,15 +113,15 @@ def test_an_interrupt_while_importing_ends_with_130_and_one_line(name):
     assert done.stderr == "ldp-gym: stopped\n"
 
 
-PLAYING_FOREVER = """
-import os, signal, ldp_bench.commands.auditing as auditing
-auditing.make_scenario = lambda rules: os.kill(os.getpid(), signal.SIGINT)
+INTERRUPTED = """
+import os, signal, ldp_bench.commands.catalogue as catalogue
+catalogue.headings = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 """
 
 
 @pytest.mark.posix_only("SIGINT")
 def test_an_interrupt_of_a_command_ends_with_130_and_one_line():
-    done = call("audit", "split", before=PLAYING_FOREVER)
+    done = call("list", before=INTERRUPTED)
     assert done.returncode == 130
     assert done.stderr == "ldp-gym: stopped\n"
 
