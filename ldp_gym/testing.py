@@ -33,7 +33,7 @@ from ldp_gym.engine.learners import (
     predict_checked,
 )
 from ldp_gym.engine.rules import Rules
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.hypotheses.families import SoftmaxLinear
@@ -54,8 +54,11 @@ _CHECK_GAME = {
 }
 """Game on which a learner without ``example_rules`` is checked."""
 
-_OF_PREDICTIONS = 1e-5, 1e-9
-"""Relative and absolute tolerance of predictions; a network in single precision has seven digits."""
+_PREDICTION_RELATIVE_ERROR = 1e-5
+"""Largest relative error of predictions; a network in single precision has seven digits."""
+
+_PREDICTION_ABSOLUTE_ERROR = 1e-9
+"""Largest absolute error of predictions."""
 
 _MOST_ROUNDS = 40
 """Largest number of rounds that a learner plays in its check."""
@@ -70,14 +73,18 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     hypotheses = validation.instance(
         "hypotheses", hypotheses, HypothesisClass, f"a HypothesisClass {_MADE}"
     )
-    shape = hypotheses.num_hypotheses, hypotheses.num_labels
+    table_shape = (hypotheses.num_hypotheses, hypotheses.num_labels)
     dim = hypotheses.context_dim
-    _require(min(shape) >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
+    is_large_enough = min(table_shape) >= 2 and dim >= 1
+    _require(is_large_enough, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
     contexts_before = contexts.copy()
 
     candidates = hypotheses(contexts)
-    expected_shape = shape if hypotheses.constant else (2, 3, *shape)
+    # A constant class gives one table, without axes for the contexts.
+    expected_shape: tuple[int, ...] = (2, 3, *table_shape)
+    if hypotheses.constant:
+        expected_shape = table_shape
     _require_array("candidates", candidates, expected_shape)
     _require_distributions("rows", candidates)
 
@@ -91,8 +98,11 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
 
     alone = hypotheses(contexts[1, 2])
     batched = candidates if hypotheses.constant else candidates[1, 2]
-    _require_array("candidates of one context", alone, shape)
+    _require_array("candidates of one context", alone, table_shape)
     _require_close(alone, batched, "the same candidates alone and in a batch", absolute=1e-15)
+
+
+# -- Natures ----------------------------------------------------------------------------------------------
 
 
 def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
@@ -100,44 +110,86 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
     seed = validation.seed("seed", seed)
     nature = validation.instance("nature", nature, Nature, f"a Nature {_MADE}")
     hypotheses = hypotheses or SoftmaxLinear(4, 5, nature.context_dim)
-    batch, rounds, dim = 3, 6, nature.context_dim
-    rng = np.random.default_rng(seed)
-    uniforms = open_uniforms([rng], (batch, rounds, nature.num_uniforms))[0]
-    public = rng.dirichlet(np.ones(hypotheses.num_hypotheses), size=batch)
-    members = rng.integers(hypotheses.num_hypotheses, size=(batch, 1))
-    channel = RandomizedResponse(hypotheses.num_hypotheses, hypotheses.num_labels, rounds)
-    prepared = nature.prepare(hypotheses, partial(MessageInformation, channel))
+    calls = _NatureCalls.draw(nature, hypotheses, seed)
+    num_games, num_rounds = calls.uniforms.shape[:2]
+    all_games = slice(None)
 
-    def play(games: slice, length: int) -> FloatArray:
-        previous, parts, copies = np.zeros((len(uniforms[games]), dim)), [], []
-        for start in range(0, rounds, length):
-            numbers = uniforms[games, start : start + length]
-            indices = np.broadcast_to(np.arange(start, start + numbers.shape[1]), numbers.shape[:2])
-            leak = (
-                (lambda _, candidates: pick(candidates, members[games]))
-                if nature.leaks_truth
-                else None
-            )
-            view = NatureView(numbers, indices, previous, hypotheses, truth=leak)
-            if nature.adaptive:
-                view = replace(
-                    view, posterior=public[games], rounds_left=rounds - start, prepared=prepared
-                )
-            part = nature.contexts(view)
-            _require_array("contexts", part, (*numbers.shape[:2], dim))
-            previous = part[:, -1]
-            parts.append(part)
-            copies.append(part.copy())
-        _require(np.array_equal(parts, copies), "a new array of contexts from every call")
-        return np.concatenate(parts, axis=1)
-
-    one_by_one = play(slice(None), 1)
+    one_by_one = calls.contexts(all_games, block_length=1)
     _require(np.isfinite(one_by_one).all(), "finite contexts")
     if not nature.adaptive:
-        _require_close(one_by_one, play(slice(None), rounds), "the same contexts in blocks")
-    for game in range(batch):
-        alone = play(slice(game, game + 1), 1)[0]
+        in_one_block = calls.contexts(all_games, block_length=num_rounds)
+        _require_close(one_by_one, in_one_block, "the same contexts in blocks")
+    for game in range(num_games):
+        alone = calls.contexts(slice(game, game + 1), block_length=1)[0]
         _require_close(one_by_one[game], alone, "the same contexts alone and in a batch")
+
+
+@dataclass(frozen=True)
+class _NatureCalls:
+    """Three games of six rounds of a nature: everything that its contexts may depend on."""
+
+    nature: Nature
+    hypotheses: HypothesisClass
+    uniforms: FloatArray  # (games, rounds, num_uniforms)
+    posterior: FloatArray  # (games, K): the public posterior in all rounds, for an adaptive nature
+    members: IntArray  # (games, 1): the true hypotheses, for a nature that leaks the truth
+    prepared: Any  # what Nature.prepare() returned, for an adaptive nature
+
+    @classmethod
+    def draw(cls, nature: Nature, hypotheses: HypothesisClass, seed: int) -> _NatureCalls:
+        """Draw the uniforms, the posteriors and the true hypotheses of the games."""
+        num_games = 3
+        num_rounds = 6
+        num_hypotheses = hypotheses.num_hypotheses
+        rng = np.random.default_rng(seed)
+        uniforms = open_uniforms([rng], (num_games, num_rounds, nature.num_uniforms))[0]
+        posterior = rng.dirichlet(np.ones(num_hypotheses), size=num_games)
+        members = rng.integers(num_hypotheses, size=(num_games, 1))
+        channel = RandomizedResponse(num_hypotheses, hypotheses.num_labels, num_rounds)
+        prepared = nature.prepare(hypotheses, partial(MessageInformation, channel))
+        return cls(nature, hypotheses, uniforms, posterior, members, prepared)
+
+    def contexts(self, games: slice, block_length: int) -> FloatArray:
+        """Ask the nature for the contexts ``(games, rounds, d)`` of some games, a block of rounds at a time.
+
+        Checks that the contexts of a block have their shape, and stay as they are when later ones are made.
+        """
+        num_games, num_rounds = self.uniforms[games].shape[:2]
+        dim = self.nature.context_dim
+        previous = np.zeros((num_games, dim))
+        blocks = []
+        copies = []
+        for start in range(0, num_rounds, block_length):
+            view = self._view(games, slice(start, start + block_length), previous)
+            block = self.nature.contexts(view)
+            _require_array("contexts", block, (*view.rounds.shape, dim))
+            previous = block[:, -1]
+            blocks.append(block)
+            copies.append(block.copy())
+        _require(np.array_equal(blocks, copies), "a new array of contexts from every call")
+        return np.concatenate(blocks, axis=1)
+
+    def _view(self, games: slice, rounds: slice, previous: FloatArray) -> NatureView:
+        """Return the inputs of the nature in some rounds of some games, after the ``previous`` contexts."""
+        uniforms = self.uniforms[games, rounds]
+        num_rounds = self.uniforms.shape[1]
+        indices = np.broadcast_to(np.arange(num_rounds)[rounds], uniforms.shape[:2])
+        view = NatureView(uniforms, indices, previous, self.hypotheses)
+        if self.nature.leaks_truth:
+            # The truth is a member, so its distribution depends on the context only by the candidates.
+            members = self.members[games]
+            view = replace(view, truth=lambda contexts, candidates: pick(candidates, members))
+        if self.nature.adaptive:
+            view = replace(
+                view,
+                posterior=self.posterior[games],
+                rounds_left=num_rounds - rounds.start,
+                prepared=self.prepared,
+            )
+        return view
+
+
+# -- Truths -----------------------------------------------------------------------------------------------
 
 
 def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
@@ -151,60 +203,126 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     """
     seed = validation.seed("seed", seed)
     truth = validation.instance("truth", truth, Truth, f"a Truth {_MADE}")
-    hypotheses = hypotheses or SoftmaxLinear(max(getattr(truth, "num_hypotheses", 4), 2), 5, 2)
-    batch, rounds = 3, min(6, truth.num_rounds or 6)
-    rng = np.random.default_rng(seed)
-    episode_uniforms = open_uniforms([rng], (batch, truth.num_episode_uniforms))[0]
-    uniforms = open_uniforms([rng], (batch, rounds, truth.num_uniforms))[0]
-    contexts = rng.standard_normal((batch, rounds, hypotheses.context_dim))
-    shape = (batch, rounds, hypotheses.num_hypotheses, hypotheses.num_labels)
-    candidates = np.broadcast_to(hypotheses(contexts), shape)
-    indices = np.broadcast_to(np.arange(rounds), (batch, rounds))
-    episode = truth.draw_episode(episode_uniforms)
-    _require(
-        len(episode) == batch,
-        f"draw_episode() to give one row per episode, got shape {episode.shape}",
-    )
+    if hypotheses is None:
+        num_hypotheses = max(getattr(truth, "num_hypotheses", 4), 2)
+        hypotheses = SoftmaxLinear(num_hypotheses, 5, 2)
 
-    def view(games: slice, part: slice) -> TruthView:
+    calls = _TruthCalls.draw(truth, hypotheses, seed)
+    returned, distributions = calls.distributions_at_once()
+    calls.check_members(distributions)
+    calls.check_declarations(distributions)
+    calls.check_single_rounds(distributions)
+    _require_close(returned, distributions, "a new array of distributions from every call")
+
+
+@dataclass(frozen=True)
+class _TruthCalls:
+    """Three episodes of up to six rounds of a truth: everything that its distributions may depend on."""
+
+    truth: Truth
+    hypotheses: HypothesisClass
+    episode_uniforms: FloatArray  # (episodes, num_episode_uniforms)
+    uniforms: FloatArray  # (episodes, rounds, num_uniforms)
+    contexts: FloatArray  # (episodes, rounds, d)
+    candidates: FloatArray  # (episodes, rounds, K, M)
+    rounds: IntArray  # (episodes, rounds): indices of the rounds
+
+    @classmethod
+    def draw(cls, truth: Truth, hypotheses: HypothesisClass, seed: int) -> _TruthCalls:
+        """Draw uniforms and contexts, and check that ``draw_episode`` gives one row per episode."""
+        num_episodes = 3
+        num_rounds = min(6, truth.num_rounds or 6)
+        rng = np.random.default_rng(seed)
+        episode_uniforms = open_uniforms([rng], (num_episodes, truth.num_episode_uniforms))[0]
+        uniforms = open_uniforms([rng], (num_episodes, num_rounds, truth.num_uniforms))[0]
+        contexts = rng.standard_normal((num_episodes, num_rounds, hypotheses.context_dim))
+        table_shape = (hypotheses.num_hypotheses, hypotheses.num_labels)
+        candidates = np.broadcast_to(hypotheses(contexts), (num_episodes, num_rounds, *table_shape))
+        rounds = np.broadcast_to(np.arange(num_rounds), (num_episodes, num_rounds))
+
+        episode = truth.draw_episode(episode_uniforms)
+        _require(
+            len(episode) == num_episodes,
+            f"draw_episode() to give one row per episode, got shape {episode.shape}",
+        )
+        return cls(truth, hypotheses, episode_uniforms, uniforms, contexts, candidates, rounds)
+
+    def view(self, episodes: slice, rounds: slice) -> TruthView:
+        """Return the inputs of the truth in some rounds of some episodes."""
         return TruthView(
-            truth.draw_episode(episode_uniforms[games]),
-            uniforms[games, part],
-            indices[games, part],
-            contexts[games, part],
-            candidates[games, part],
+            self.truth.draw_episode(self.episode_uniforms[episodes]),
+            self.uniforms[episodes, rounds],
+            self.rounds[episodes, rounds],
+            self.contexts[episodes, rounds],
+            self.candidates[episodes, rounds],
         )
 
-    def distributions(view: TruthView, expected: str) -> FloatArray:
+    @property
+    def whole_view(self) -> TruthView:
+        """The inputs of the truth in all rounds of all episodes."""
+        return self.view(slice(None), slice(None))
+
+    def distributions_at_once(self) -> tuple[FloatArray, FloatArray]:
+        """Ask for the distributions of all rounds by one call, and check them.
+
+        Returns:
+            The truth's own array, and a copy of it with the full shape ``(episodes, rounds, M)``.
+        """
+        num_episodes, num_rounds = self.rounds.shape
+        num_labels = self.hypotheses.num_labels
+        expected = (
+            f"distributions for {self.hypotheses!r} (pass the class that the truth was made for)"
+        )
+        returned = self._distributions(self.whole_view, expected)
+        full_shape = (num_episodes, num_rounds, num_labels)
+        _require_array("distributions", returned, full_shape, (num_episodes, 1, num_labels))
+        distributions = np.broadcast_to(returned, full_shape).copy()
+        _require_distributions("distributions", distributions)
+        return returned, distributions
+
+    def check_members(self, distributions: FloatArray) -> None:
+        """Check that a member that the truth names has the distribution that labels are drawn from."""
+        num_hypotheses = self.hypotheses.num_hypotheses
+        members = np.broadcast_to(self.truth.members(self.whole_view), self.rounds.shape)
+        is_in_range = (members < num_hypotheses).all()
+        _require(is_in_range, f"members in 0..{num_hypotheses - 1} or -1, got {members.max()}")
+        is_member = members >= 0
+        named = pick(self.candidates, np.maximum(members, 0))
+        _require_close(
+            distributions[is_member],
+            named[is_member],
+            "the distribution of the member that is named",
+        )
+
+    def check_declarations(self, distributions: FloatArray) -> None:
+        """Check that a truth without ``needs_contexts``, or with ``constant``, does as these say."""
+        view = self.whole_view
+        if not self.truth.needs_contexts:
+            expected = "needs_contexts = True where the contexts matter"
+            without_contexts = self._distributions(replace(view, contexts=None), expected)
+            _require_close(without_contexts, distributions, expected)
+        if self.truth.constant:
+            same_candidates = replace(view, candidates=self.candidates[:, :1])
+            still = self.truth.distributions(same_candidates)
+            _require_close(still, still[:, :1], "constant = False where rounds or contexts matter")
+
+    def check_single_rounds(self, distributions: FloatArray) -> None:
+        """Check that the distribution of a round of an episode is the same when asked for alone."""
+        for episode, t in np.ndindex(self.rounds.shape):
+            view = self.view(slice(episode, episode + 1), slice(t, t + 1))
+            alone = self.truth.distributions(view)[0, 0]
+            what = "the same distribution alone and in a batch"
+            _require_close(alone, distributions[episode, t], what)
+
+    def _distributions(self, view: TruthView, expected: str) -> FloatArray:
+        """Ask for the distributions; whatever the truth raises becomes an ``AssertionError``."""
         try:
-            return truth.distributions(view)
-        except Exception as error:  # whatever a truth raises
+            return self.truth.distributions(view)
+        except Exception as error:
             raise AssertionError(f"expected {expected}, got {summarize(error)}") from error
 
-    everything = view(slice(None), slice(None))
-    made_for = f"distributions for {hypotheses!r} (pass the class that the truth was made for)"
-    returned = distributions(everything, made_for)
-    num_labels = hypotheses.num_labels
-    _require_array("distributions", returned, (batch, rounds, num_labels), (batch, 1, num_labels))
-    at_once = np.broadcast_to(returned, (batch, rounds, num_labels)).copy()
-    _require_distributions("distributions", at_once)
-    members = np.broadcast_to(truth.members(everything), shape[:2])
-    _require((members < shape[2]).all(), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
-    is_member = members >= 0
-    named = pick(candidates, np.maximum(members, 0))
-    _require_close(
-        at_once[is_member], named[is_member], "the distribution of the member that is named"
-    )
-    if not truth.needs_contexts:
-        needs = "needs_contexts = True where the contexts matter"
-        _require_close(distributions(replace(everything, contexts=None), needs), at_once, needs)
-    if truth.constant:
-        still = truth.distributions(replace(everything, candidates=candidates[:, :1]))
-        _require_close(still, still[:, :1], "constant = False where rounds or contexts matter")
-    for game, t in np.ndindex(batch, rounds):
-        alone = truth.distributions(view(slice(game, game + 1), slice(t, t + 1)))[0, 0]
-        _require_close(alone, at_once[game, t], "the same distribution alone and in a batch")
-    _require_close(returned, at_once, "a new array of distributions from every call")
+
+# -- Channels ---------------------------------------------------------------------------------------------
 
 
 def check_channel(
@@ -264,10 +382,13 @@ class _ChannelCalls:
     def draw(cls, channel: Channel, seed: int) -> _ChannelCalls:
         """Draw everything, and check that ``encode`` leaves its arguments as they were."""
         rng = np.random.default_rng(seed)
-        size, num_labels = channel.num_hypotheses, channel.num_labels
+        size = channel.num_hypotheses
+        num_labels = channel.num_labels
         tables = rng.dirichlet(np.full(num_labels, 0.3), size=(2, size))
         candidates = tables[rng.integers(2, size=(4, 5))]
-        posterior = rng.dirichlet(np.ones(size), size=(4, 5)) if channel.adaptive else None
+        posterior = None
+        if channel.adaptive:
+            posterior = rng.dirichlet(np.ones(size), size=(4, 5))
         labels = rng.integers(num_labels, size=(4, 5))
         uniforms = open_uniforms([rng], (4, 5, channel.num_uniforms))[0]
 
@@ -287,10 +408,12 @@ class _ChannelCalls:
 
     @property
     def log_density(self) -> FloatArray:
+        """Log density ``(4, 5, M)`` of the messages given each label."""
         return self.channel.log_density(self.messages, self.candidates, self.posterior)
 
     @property
     def log_likelihood(self) -> FloatArray:
+        """Log-likelihood ``(4, 5, K)`` of the hypotheses given each message."""
         return self.channel.log_likelihood(self.messages, self.candidates, self.posterior)
 
     def check_shapes(self) -> None:
@@ -313,7 +436,9 @@ class _ChannelCalls:
         """Check that messages and densities are the same one at a time."""
         log_density = self.log_density
         for i in np.ndindex(4, 5):
-            posterior = None if self.posterior is None else self.posterior[i]
+            posterior = None
+            if self.posterior is not None:
+                posterior = self.posterior[i]
             message = self.channel.encode(
                 self.labels[i], self.candidates[i], self.uniforms[i], posterior
             )
@@ -325,18 +450,20 @@ class _ChannelCalls:
         """Check that one table and one posterior give the same messages as their copies."""
         table = self.tables[0]
         table_copies = np.broadcast_to(table, self.candidates.shape)
-        posterior = None if self.posterior is None else self.posterior[0, 0]
-        posterior_copies = posterior
-        if posterior is not None and self.posterior is not None:
+        posterior = None
+        posterior_copies = None
+        if self.posterior is not None:
+            posterior = self.posterior[0, 0]
             posterior_copies = np.broadcast_to(posterior, self.posterior.shape)
 
         expected = self.channel.encode(self.labels, table, self.uniforms, posterior)
         what = "the same message for a table or posterior and for its copies"
-        for candidates, public in (
+        equivalent_arguments = [
             (table_copies, posterior),
             (table, posterior_copies),
             (table_copies, posterior_copies),
-        ):
+        ]
+        for candidates, public in equivalent_arguments:
             messages = self.channel.encode(self.labels, candidates, self.uniforms, public)
             _require_close(messages, expected, what)
 
@@ -346,7 +473,7 @@ class _ChannelCalls:
             log_joint = np.log(self.candidates) + self.log_density[..., None, :]
         by_hand = np.logaddexp.reduce(log_joint, axis=-1)
         what = "log_likelihood equal to log sum_y f_k[y] q(z | y)"
-        _require_close(self.log_likelihood, by_hand, what, 1e-9, 1e-9)
+        _require_close(self.log_likelihood, by_hand, what, relative=1e-9, absolute=1e-9)
 
     def check_repetition(self) -> None:
         """Check that later calls neither change earlier messages nor draw others."""
@@ -366,12 +493,16 @@ def check_promise(channel: Channel, seed: int = 0) -> None:
     """
     seed = validation.seed("seed", seed)
     channel = require_channel(channel)
-    rng = np.random.default_rng(seed)
-    shape = channel.num_hypotheses, channel.num_labels
-    equal = np.full(shape, 1.0 / channel.num_labels)
-    disjoint = np.eye(channel.num_labels)[np.arange(channel.num_hypotheses) % channel.num_labels]
+    num_hypotheses = channel.num_hypotheses
+    num_labels = channel.num_labels
+    equal = np.full((num_hypotheses, num_labels), 1.0 / num_labels)
+    # Hypothesis k is certain of label k; with fewer labels than hypotheses, labels repeat.
+    disjoint = np.eye(num_labels)[np.arange(num_hypotheses) % num_labels]
     tables = [equal, disjoint, 0.9 * disjoint + 0.1 * equal]
-    tables += [rng.dirichlet(np.full(shape[1], alpha), size=shape[0]) for alpha in (0.1, 0.3, 5.0)]
+    rng = np.random.default_rng(seed)
+    for concentration in (0.1, 0.3, 5.0):
+        tables.append(rng.dirichlet(np.full(num_labels, concentration), size=num_hypotheses))
+
     for table in tables:
         try:
             fault = find_broken_promise(channel, table, _PROMISE_SAMPLES)
@@ -395,69 +526,22 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
         >>> check_learner(ldp_agents.Bayes, channel="randomized-response", epsilon=3.0)
     """
     seed = validation.seed("seed", seed)
-    make_learner = as_make_learner(learner) if isinstance(learner, str) else learner
-    scenario = Rules.of(_rules_of_check(make_learner, rules)).scenario()
-    batch, rounds = 3, min(scenario.horizon, _MOST_ROUNDS)
-    starts = scenario.start_episodes([np.random.default_rng(seed + i) for i in range(batch)])
-    tape = Episodes(scenario, starts).play(rounds)
-    shared = tape.candidates.ndim == 2
+    if isinstance(learner, str):
+        make_learner = as_make_learner(learner)
+    else:
+        make_learner = learner
+    calls = _LearnerCalls.record(make_learner, _rules_of_check(make_learner, rules), seed)
 
-    def begin(made: LearnerProtocol, games: Sequence[int]) -> None:
-        begin_episodes(made, [starts[game].generator for game in games])
-
-    def predict_stepwise(made: LearnerProtocol, games: list[int]) -> FloatArray:
-        begin(made, games)
-        predictions = []
-        for t in range(rounds):
-            candidates = tape.candidates if shared else at_round(tape.candidates, t)[games]
-            messages = tape.messages[games, t]
-            candidates_before = candidates.copy()
-            messages_before = messages.copy()
-            try:
-                predictions.append(predict_checked(made, candidates, len(games)))
-            except ValueError as error:
-                raise AssertionError(str(error)) from error
-            made.update(candidates, messages)
-            is_same = np.array_equal(candidates_before, candidates)
-            _require(is_same, "the candidates left as they were")
-            _require(np.array_equal(messages_before, messages), "the messages left as they were")
-        return np.stack(predictions, axis=1)
-
-    def new_learner() -> LearnerProtocol:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OutsideTrainingWarning)  # the contract holds there too
-            return build_learner(make_learner, scenario.game)
-
-    made = new_learner()
-    together = predict_stepwise(made, list(range(batch)))
-    _require_distributions("predictions", together, tolerance=1e-6)
-    again = predict_stepwise(made, list(range(batch)))
-    _require_close(again, together, "the same predictions after reset()", *_OF_PREDICTIONS)
-    for one in range(batch):
-        alone = predict_stepwise(new_learner(), [one])[0]
-        _require_close(
-            alone, together[one], "the same predictions alone and in a batch", *_OF_PREDICTIONS
-        )
+    made = calls.new_learner()
+    predictions = calls.predict_stepwise(made, calls.all_games)
+    _require_distributions("predictions", predictions, tolerance=1e-6)
+    after_reset = calls.predict_stepwise(made, calls.all_games)
+    _require_same_predictions(after_reset, predictions, "the same predictions after reset()")
+    calls.check_single_games(predictions)
     if plays_blocks(made):
-        begin(made, range(batch))
-        halves = slice(0, rounds // 2), slice(rounds // 2, None)
-        parts = [_play_part(made, tape, part) for part in halves]
-        from_tape = np.concatenate(parts, axis=1)
-        has_shape = from_tape.shape == together.shape
-        _require(has_shape, f"play() to give (B, n, M), got {from_tape.shape}")
-        _require_close(from_tape, together, "play() to predict as stepping does", *_OF_PREDICTIONS)
+        calls.check_blocks(made, predictions)
     if hasattr(made, "act") and not getattr(made, "randomized", False):
-        _check_acting(made, scenario, tape, together)
-
-
-def _play_part(learner: Any, tape: Tape, rounds: slice) -> FloatArray:
-    """Let a learner play some rounds of a tape as one block; return its predictions ``(B, n, M)``."""
-    is_constant = tape.candidates.ndim == 2 or tape.candidates.shape[1] == 1
-    candidates = tape.candidates if is_constant else tape.candidates[:, rounds]
-    log_likelihoods = None
-    if tape.log_likelihoods is not None:
-        log_likelihoods = tape.log_likelihoods[:, rounds]
-    return learner.play(candidates, tape.messages[:, rounds], log_likelihoods)
+        calls.check_acting(made, predictions)
 
 
 def _rules_of_check(make_learner: MakeLearner, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -466,46 +550,180 @@ def _rules_of_check(make_learner: MakeLearner, given: Mapping[str, Any]) -> dict
         return dict(given)
     rules = example_rules(make_learner) or _CHECK_GAME
     if "channel" in given:
-        rules = {
-            name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")
-        }
+        # The example's options and delta belong to the channel that is replaced.
+        options = ("channel_kwargs", "delta")
+        rules = {name: value for name, value in rules.items() if name not in options}
     return {**rules, **given}
 
 
-def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatArray) -> None:
-    """Check that ``act`` predicts as stepping does, and that ``restart`` starts some games over."""
-    batch, rounds = expected.shape[:2]
-    nothing = np.broadcast_to(scenario.channel.placeholder, tape.messages[:, 0].shape)
-    every = np.broadcast_to(tape.candidates, (batch, rounds, *tape.candidates.shape[-2:]))
-    learner.reset((batch,))
-    for t in range(rounds):
-        message = nothing if t == 0 else tape.messages[:, t - 1]
-        acted = learner.act(
-            {"round": np.full((batch, 1), t), "message": message, "candidates": every[:, t]}
-        )
-        _require_close(acted, expected[:, t], "act() to predict as stepping does", *_OF_PREDICTIONS)
-    again = np.arange(batch) % 2 == 0  # these games start over, the others go on
-    reached = np.where(again, 0, rounds)[:, None]
-    fresh = learner.act(
-        {"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]}
-    )
-    forgets = "restart() to forget the games it names"
-    _require_close(fresh[again], expected[again, 0], forgets, *_OF_PREDICTIONS)
+@dataclass(frozen=True)
+class _LearnerCalls:
+    """The recorded rounds of three games, on which a learner is called in several ways.
+
+    Its messages do not depend on predictions, so all learners can be played on the same record.
+    """
+
+    make_learner: MakeLearner
+    scenario: Scenario
+    starts: Sequence[EpisodeStart]
+    tape: Tape
+
+    @classmethod
+    def record(
+        cls, make_learner: MakeLearner, rules: Mapping[str, Any], seed: int
+    ) -> _LearnerCalls:
+        """Play three games by these rules, at most 40 rounds of each."""
+        scenario = Rules.of(rules).scenario()
+        num_games = 3
+        generators = [np.random.default_rng(seed + game) for game in range(num_games)]
+        starts = scenario.start_episodes(generators)
+        tape = Episodes(scenario, starts).play(min(scenario.horizon, _MOST_ROUNDS))
+        return cls(make_learner, scenario, starts, tape)
+
+    @property
+    def all_games(self) -> list[int]:
+        """Indices of the games."""
+        return list(range(len(self.starts)))
+
+    @property
+    def num_rounds(self) -> int:
+        """Number of recorded rounds of each game."""
+        return self.tape.messages.shape[1]
+
+    def new_learner(self) -> LearnerProtocol:
+        """Make a learner for the game; learners keep the contract outside of their training too."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutsideTrainingWarning)
+            return build_learner(self.make_learner, self.scenario.game)
+
+    def begin(self, learner: LearnerProtocol, games: Sequence[int]) -> None:
+        """Reset a learner for some of the games."""
+        begin_episodes(learner, [self.starts[game].generator for game in games])
+
+    def predict_stepwise(self, learner: LearnerProtocol, games: list[int]) -> FloatArray:
+        """Play some games from their start, round by round; return the predictions ``(games, rounds, M)``.
+
+        Checks that the learner leaves candidates and messages as they were.
+        """
+        self.begin(learner, games)
+        predictions = []
+        for t in range(self.num_rounds):
+            candidates = self._candidates(games, t)
+            messages = self.tape.messages[games, t]
+            candidates_before = candidates.copy()
+            messages_before = messages.copy()
+            try:
+                predictions.append(predict_checked(learner, candidates, len(games)))
+            except ValueError as error:
+                raise AssertionError(str(error)) from error
+            learner.update(candidates, messages)
+
+            is_same = np.array_equal(candidates_before, candidates)
+            _require(is_same, "the candidates left as they were")
+            is_same = np.array_equal(messages_before, messages)
+            _require(is_same, "the messages left as they were")
+        return np.stack(predictions, axis=1)
+
+    def _candidates(self, games: list[int], t: int) -> FloatArray:
+        """Candidates of round t, ``(games, K, M)``; ``(K, M)`` if they are the same in all rounds."""
+        candidates = self.tape.candidates
+        if candidates.ndim == 2:
+            return candidates
+        return at_round(candidates, t)[games]
+
+    def check_single_games(self, predictions: FloatArray) -> None:
+        """Check that a new learner predicts the same in one game as in a batch."""
+        for game in self.all_games:
+            alone = self.predict_stepwise(self.new_learner(), [game])[0]
+            what = "the same predictions alone and in a batch"
+            _require_same_predictions(alone, predictions[game], what)
+
+    def check_blocks(self, learner: LearnerProtocol, predictions: FloatArray) -> None:
+        """Check that ``play`` predicts in two blocks, the halves of the record, as stepping does."""
+        self.begin(learner, self.all_games)
+        middle = self.num_rounds // 2
+        first_half = self._play_block(learner, slice(0, middle))
+        second_half = self._play_block(learner, slice(middle, None))
+        in_blocks = np.concatenate([first_half, second_half], axis=1)
+        has_shape = in_blocks.shape == predictions.shape
+        _require(has_shape, f"play() to give (B, n, M), got {in_blocks.shape}")
+        _require_same_predictions(in_blocks, predictions, "play() to predict as stepping does")
+
+    def _play_block(self, learner: Any, rounds: slice) -> FloatArray:
+        """Let a learner play some rounds as one block; return its predictions ``(B, n, M)``."""
+        tape = self.tape
+        is_constant = tape.candidates.ndim == 2 or tape.candidates.shape[1] == 1
+        candidates = tape.candidates if is_constant else tape.candidates[:, rounds]
+        log_likelihoods = None
+        if tape.log_likelihoods is not None:
+            log_likelihoods = tape.log_likelihoods[:, rounds]
+        return learner.play(candidates, tape.messages[:, rounds], log_likelihoods)
+
+    def check_acting(self, learner: Any, predictions: FloatArray) -> None:
+        """Check that ``act`` predicts as stepping does, and restarts the games whose round is 0."""
+        num_games, num_rounds = predictions.shape[:2]
+        messages = self.tape.messages
+        table_shape = self.tape.candidates.shape[-2:]
+        candidates = np.broadcast_to(self.tape.candidates, (num_games, num_rounds, *table_shape))
+        no_message = np.broadcast_to(self.scenario.channel.placeholder, messages[:, 0].shape)
+
+        learner.reset((num_games,))
+        for t in range(num_rounds):
+            message = no_message
+            if t > 0:
+                message = messages[:, t - 1]
+            observation = {
+                "round": np.full((num_games, 1), t),
+                "message": message,
+                "candidates": candidates[:, t],
+            }
+            acted = learner.act(observation)
+            what = "act() to predict as stepping does"
+            _require_same_predictions(acted, predictions[:, t], what)
+
+        # The even games start over, the others go on. In round 0 the message must not matter, so all
+        # games are given the last one.
+        starts_over = np.arange(num_games) % 2 == 0
+        observation = {
+            "round": np.where(starts_over, 0, num_rounds)[:, None],
+            "message": messages[:, -1],
+            "candidates": candidates[:, 0],
+        }
+        acted = learner.act(observation)
+        what = "restart() to forget the games it names"
+        _require_same_predictions(acted[starts_over], predictions[starts_over, 0], what)
+
+
+# -- Requirements -----------------------------------------------------------------------------------------
 
 
 def _require(condition: bool | np.bool_, what: str) -> None:
+    """Raise an ``AssertionError`` that says what was expected, unless the condition is true."""
     if not condition:
         raise AssertionError(f"expected {what}")
 
 
 def _require_close(
-    found: FloatArray,
+    actual: FloatArray,
     expected: FloatArray,
     what: str,
+    *,
     relative: float = 1e-12,
     absolute: float = 1e-12,
 ) -> None:
-    _require(np.allclose(found, expected, rtol=relative, atol=absolute), what)
+    """Require two arrays to agree within a relative or an absolute error."""
+    _require(np.allclose(actual, expected, rtol=relative, atol=absolute), what)
+
+
+def _require_same_predictions(actual: FloatArray, expected: FloatArray, what: str) -> None:
+    """Require predictions to agree as far as a network in single precision can."""
+    _require_close(
+        actual,
+        expected,
+        what,
+        relative=_PREDICTION_RELATIVE_ERROR,
+        absolute=_PREDICTION_ABSOLUTE_ERROR,
+    )
 
 
 def _require_array(what: str, array: object, *shapes: tuple[int, ...], floats: bool = True) -> None:
@@ -517,6 +735,7 @@ def _require_array(what: str, array: object, *shapes: tuple[int, ...], floats: b
 
 
 def _require_distributions(what: str, rows: FloatArray, tolerance: float = 1e-9) -> None:
+    """Require rows that are finite, have no negative entry, and sum to one within a tolerance."""
     _require(np.isfinite(rows).all(), f"finite {what}")
     _require((rows >= 0.0).all(), f"no negative probability, got {rows.min()}")
     off = np.abs(rows.sum(axis=-1) - 1.0).max()
