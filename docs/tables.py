@@ -8,7 +8,7 @@ stands between them:
     <!-- findings: rates | about slope -->                     from docs/data/findings.json
     <!-- names: channels -->                                   every registered name, with its page
     <!-- arguments: LDPDist-v0 -->                             every argument of gym.make
-    <!-- games: baselines -->                                  every id, with its best score in that table
+    <!-- games: baselines -->                                  every id, with its best score
     <!-- end -->
 
 Run it after a change of data, or after a run of the benchmark:
@@ -25,8 +25,9 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -64,8 +65,7 @@ def _block(block: re.Match[str]) -> str:
 
 def _table(name: str, options: list[str]) -> list[str]:
     """Lines of a Markdown table; columns of numbers are aligned to the right."""
-    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(name)
     columns = list(rows[0])
     for option in options:
         word, _, rest = option.partition(" ")
@@ -88,6 +88,12 @@ def _table(name: str, options: list[str]) -> list[str]:
         "|" + "|".join("--:" if number else "---" for number in numeric) + "|",
         *(_line([_unbroken(row[column]) for column in columns]) for row in rows),
     ]
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a file of docs/data."""
+    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _line(cells: list[str]) -> str:
@@ -160,98 +166,83 @@ def _arguments(env_id: str, _: list[str]) -> list[str]:
     return [_line(["argument", "default", "meaning"]), "|---|---|---|", *rows]
 
 
+@dataclass(frozen=True)
+class GameWords:
+    """A registered game in a few words: its agent's seat, what it observes and does, what it needs."""
+
+    seat: str
+    observation: str
+    action: str
+    asks_for: str
+
+
 GAMES = {
-    "LDPDist-v0": (
-        "round, context, last message",
-        "distribution over labels",
-        "the exact posterior",
+    "LDPDist-v0": GameWords("learner", "raw message, context", "distribution", "Bayes' rule"),
+    "LDPDistBox-easy-v0": GameWords("learner", "evidence", "logits", "one scalar"),
+    "LDPDistBox-medium-v0": GameWords("learner", "evidence", "logits", "one scalar"),
+    "LDPDistBox-memory-v0": GameWords("learner", "raw message, context", "logits", "a sum"),
+    "LDPDistBox-hard-v0": GameWords(
+        "learner", "raw message, context", "logits", "a sum of products"
     ),
-    "LDPDistBox-v0": (
-        "evidence or raw messages",
-        "logits of the models",
-        "your rules; by default as medium",
+    "LDPDistBox-meta-v0": GameWords(
+        "learner", "raw message, hypotheses", "logits", "Bayes' rule for any class"
     ),
-    "LDPDistBox-easy-v0": (
-        "evidence for each model",
-        "logits of the models",
-        "one scalar: trust in strong messages",
+    "LDPAsk-v0": GameWords("designer", "posterior", "question", "questions that tell apart"),
+    "LDPAskMeta-v0": GameWords(
+        "designer", "posterior, hypotheses", "question", "the same for any class"
     ),
-    "LDPDistBox-medium-v0": (
-        "evidence for each model",
-        "logits of the models",
-        "one scalar: trust in weak messages",
-    ),
-    "LDPDistBox-memory-v0": (
-        "raw messages, contexts",
-        "logits of the models",
-        "integration: the sum of the messages",
-    ),
-    "LDPDistBox-hard-v0": (
-        "raw messages, contexts",
-        "logits of the models",
-        "integration: a sum of products",
-    ),
-    "LDPAsk-v0": (
-        "public posterior",
-        "question to the next user",
-        "questions that tell models apart",
-    ),
-    "LDPAskMeta-v0": (
-        "public posterior, the models",
-        "question to the next user",
-        "questions about models never seen before",
-    ),
-    "LDPNature-v0": (
-        "public posterior, a pool",
-        "context of the next user",
-        "planning: contexts that cost most in the long run",
-    ),
+    "LDPNature-v0": GameWords("Nature", "posterior, pool", "context", "planning"),
 }
-"""Registered games: what an agent observes, does, and needs."""
+"""Registered games in the order of the table."""
 
 
-def _games(name: str, _: list[str]) -> list[str]:
-    """Lines of a table of the registered games, with the best scores of rules and trained agents."""
-    import gymnasium as gym
+UNIT_OF_SCORE = {
+    "LDPDist-v0": "Bayes",
+    "LDPAsk-v0": "greedy questions",
+    "LDPAskMeta-v0": "greedy questions",
+    "LDPNature-v0": "`adversary`",
+}
+"""Rule that scores 1 by the definition of the score, in games where no agent was seen to exceed it."""
 
-    import ldp_gym  # noqa: F401  (registers the environments)
 
-    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    lines = [
-        _line(["id", "observation", "action", "what solves it", "best baseline"]),
-        "|---|---|---|---|---|",
-    ]
+class BestScore(NamedTuple):
+    """A score, and the rule or agent that reached it."""
+
+    score: float
+    agent: str
+
+    def __str__(self) -> str:
+        return f"{self.score:.2f} ({self.agent})"
+
+
+def _games(_: str, __: list[str]) -> list[str]:
+    """Return the lines of a table of the registered games, with the best score of each."""
+    columns = ["id", "seat", "observes", "acts by", "asks for", "best score"]
+    lines = [_line(columns), "|" + "---|" * len(columns)]
     for env_id, words in GAMES.items():
-        column = env_id.split("-")[1]
-        played = [row for row in rows if row.get(column, "-") != "-"]
-        scores = [
-            (float(row[column].split()[0]), row["agent"], row["trained by"])
-            for row in played
-            if row["agent"] != "Bayes"
-        ]
-        known = {
-            "LDPDist-v0": (1.0, "Bayes", "reward"),
-            "LDPAsk-v0": (_asking_score(), "PPO", "reward"),
-        }
-        scores += [known[env_id]] if env_id in known else []
-        best = "-"
-        without_gradient = [score for score in scores if score[2] in ("-", "reward")]
-        if without_gradient:
-            best = "{:.2f} ({})".format(*max(without_gradient))
-        if by_gradient := [score[0] for score in scores if score[2] == "simulator's gradient"]:
-            best += f"; {max(by_gradient):.2f} by gradient"
-        if env_id in gym.registry:
-            lines.append(_line([f"`{env_id}`", *words, best]))
+        best = _best_score(env_id)
+        shown = "-" if best is None else str(best)
+        cells = [words.seat, words.observation, words.action, words.asks_for, shown]
+        lines.append(_line([f"`{env_id}`", *cells]))
     return lines
 
 
-def _asking_score() -> float:
-    """Score of PPO in the first game of docs/data/ask.csv: 0 for random questions, 1 for greedy ones."""
-    with (DATA / "ask.csv").open(encoding="utf-8", newline="") as file:
-        risks = {row[0]: float(row[1].split()[0]) for row in list(csv.reader(file))[1:-1]}
-    random, greedy = risks["random contrasts"], risks["greedy contrasts"]
-    return (random - risks["PPO, gamma 0"]) / (random - greedy)
+def _best_score(env_id: str) -> BestScore | None:
+    """Return the best known score of a game, with its rule or agent; None if nothing was scored."""
+    if env_id in UNIT_OF_SCORE:
+        return BestScore(1.0, UNIT_OF_SCORE[env_id])
+    return max(_scores_of_baselines(env_id.split("-")[1]), default=None)
+
+
+def _scores_of_baselines(game: str) -> list[BestScore]:
+    """Return the scores in docs/data/baselines.csv that neither Bayes nor the simulator's gradient made."""
+    scores = []
+    for row in _rows("baselines"):
+        fair = row["agent"] != "Bayes" and row["trained by"] in ("-", "reward")
+        cell = row.get(game, "-")
+        if fair and cell != "-":
+            scores.append(BestScore(float(cell.split()[0]), row["agent"]))
+    return scores
 
 
 KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {

@@ -64,6 +64,15 @@ def test_it_has_every_file_of_the_packages(wheel):
     assert packed == source
 
 
+def test_its_description_is_that_of_a_release(wheel):
+    with ZipFile(wheel) as archive:
+        (metadata,) = [name for name in archive.namelist() if name.endswith("/METADATA")]
+        description = archive.read(metadata).decode("utf-8")
+    assert "There is no release yet" not in description
+    assert 'pip install "ldp-gym[bench,rl]"' in description
+    assert "](docs/" not in description
+
+
 def test_it_plays_without_the_source(wheel, tmp_path):
     venv.create(tmp_path / "clean", symlinks=sys.platform != "win32")
     scripts = tmp_path / "clean" / ("Scripts" if sys.platform == "win32" else "bin")
