@@ -93,7 +93,7 @@ def main() -> None:
                 rules = {**game, "channel": name, "epsilon": epsilon}
                 result = ldp_gym.evaluate(arguments.learner, rules, episodes=1, seed=repeat)
                 excess.setdefault((name, epsilon), []).append(result.regret[0] / result.rounds[-1])
-                found.setdefault((name, epsilon), []).append(result.found)
+                found.setdefault((name, epsilon), []).append(result.identification_rate)
 
     count = arguments.repeats
     print(

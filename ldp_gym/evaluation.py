@@ -207,7 +207,7 @@ class Evaluation:
             return self.kl[..., -1] - self.opt
 
     @property
-    def found(self) -> float | None:
+    def identification_rate(self) -> float | None:
         """Share of episodes whose heaviest weight is on the best hypothesis; None without weights."""
         if self.weights is None:
             return None
@@ -313,8 +313,10 @@ class Evaluation:
         regret = played.regret.mean()
         opt = played.opt.mean()
         lines = [f"regret  {regret:,.2f} over the best hypothesis, OPT {opt:,.2f}"]
-        if played.found is not None:
-            lines.append(f"found   the best hypothesis in {played.found:.0%} of the episodes")
+        if played.identification_rate is not None:
+            lines.append(
+                f"found   the best hypothesis in {played.identification_rate:.0%} of the episodes"
+            )
         return lines
 
 

@@ -649,7 +649,7 @@ def certain(holds: bool) -> PValues:
     return PValues(1.0, 0.0)
 
 
-def every(parts: Iterable[PValues]) -> PValues:
+def conjunction(parts: Iterable[PValues]) -> PValues:
     """P-values of several claims that are to hold together.
 
     ``p_for`` is the largest of those that are not vacuous. ``p_against`` is the smallest of all, times their

@@ -252,7 +252,9 @@ def _row(result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[s
         "over_bayes": gap,
         "best": result is bayes or gap.contains(0.0) if paired else result in others[:1],
         "score": math.nan if score is None else score,
-        "right": math.nan if result.evaluation.found is None else result.evaluation.found,
+        "right": math.nan
+        if result.evaluation.identification_rate is None
+        else result.evaluation.identification_rate,
         "bound": result.bound,
         "over_floor": math.nan if floor is None else result.risk.value / floor.risk,
         "seconds": result.seconds,

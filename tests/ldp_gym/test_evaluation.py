@@ -137,7 +137,7 @@ def test_leaders_are_those_of_the_summed_log_likelihoods():
     np.testing.assert_allclose(result.kl, without.kl, rtol=1e-12)
     uniform = evaluate("uniform", rules, episodes=5, leaders=True)
     assert (uniform.leaders == -1).all()
-    assert uniform.found == 0.0
+    assert uniform.identification_rate == 0.0
 
 
 def test_weights_that_are_not_of_hypotheses_are_left_alone():
@@ -155,7 +155,7 @@ def test_where_opt_is_infinite_nothing_is_found_and_the_regret_says_so():
     assert np.isinf(result.opt).all()
     assert np.isinf(result.kl[:, -1]).all()
     assert np.isnan(result.regret).all()
-    assert result.found == 0.0
+    assert result.identification_rate == 0.0
     assert "found" not in str(result)
     assert "OPT is infinite in 4 of 4 episodes" in str(result)
 

@@ -8,7 +8,7 @@ from helpers import ALPHA
 from scipy import stats
 
 from ldp_gym import statistics
-from ldp_gym.statistics import Estimate, PValues, Verdict, above, below, certain, every
+from ldp_gym.statistics import Estimate, PValues, Verdict, above, below, certain, conjunction
 
 RNG = np.random.default_rng(0)
 NORMAL, SKEWED = RNG.normal(3.0, 1.0, (3, 40)), RNG.lognormal(0.0, 1.0, (2, 16))
@@ -280,11 +280,11 @@ def test_a_claim_that_its_control_keeps_is_vacuous():
 
 def test_several_claims_together():
     weak, strong, idle = PValues(0.2, 0.03), PValues(0.01, 0.5), PValues(0.9, 0.02, vacuous=True)
-    assert every([weak, strong]) == PValues(0.2, 0.06)
-    assert every([weak, strong, idle]) == PValues(0.2, 0.06)
-    assert every([idle, idle]) == PValues(1.0, 0.04, vacuous=True)
-    assert every([strong] * 3) == PValues(0.01, 1.0)
-    assert every([]) == PValues(1.0, 1.0)
+    assert conjunction([weak, strong]) == PValues(0.2, 0.06)
+    assert conjunction([weak, strong, idle]) == PValues(0.2, 0.06)
+    assert conjunction([idle, idle]) == PValues(1.0, 0.04, vacuous=True)
+    assert conjunction([strong] * 3) == PValues(0.01, 1.0)
+    assert conjunction([]) == PValues(1.0, 1.0)
 
 
 def test_holm_s_p_values_by_hand():
@@ -320,7 +320,7 @@ def test_false_claims_are_rarely_shown(choose):
         best, *others = sorted(samples[:4], key=np.mean)
         claims = [above(row, 0.0) for row in samples]
         if choose:
-            claims = [every(below(best - other, 0.0) for other in others)]
+            claims = [conjunction(below(best - other, 0.0) for other in others)]
         ticked += Verdict.SHOWN in statistics.verdicts(claims)
     assert ticked <= stats.binom.isf(ALPHA, 150, 0.05)
 

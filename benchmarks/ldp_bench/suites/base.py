@@ -21,8 +21,8 @@ from ldp_gym.statistics import (
     PValues,
     Verdict,
     above,
+    conjunction,
     difference,
-    every,
     paired,
     verdicts,
 )
@@ -212,7 +212,7 @@ def compare_with_bayes(
         ).append(learner)
     told = "; ".join(f"{', '.join(learners)} on {where}" for where, learners in ties.items())
     yield Finding(
-        f"{text} Level with Bayes: {told}." if ties else text, every(tests), in_words=True
+        f"{text} Level with Bayes: {told}." if ties else text, conjunction(tests), in_words=True
     )
 
 

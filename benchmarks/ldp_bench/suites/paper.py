@@ -16,7 +16,7 @@ from ldp_gym import statistics, theory
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.rules import Rules
-from ldp_gym.statistics import Estimate, PValues, above, below, certain, every
+from ldp_gym.statistics import Estimate, PValues, above, below, certain, conjunction
 
 _FRESH = {**TABLES, **REDRAWN}
 """Rules of Dirichlet(0.3) tables, a new one in every episode."""
@@ -131,7 +131,8 @@ class NumLabels(Suite):
                     else ""
                 )
                 yield Finding(
-                    f"{text}{share}.", every([certain(change < 1e-6), *learns]) if idle else None
+                    f"{text}{share}.",
+                    conjunction([certain(change < 1e-6), *learns]) if idle else None,
                 )
             else:
                 claimed = channel == "randomized-response"
@@ -155,7 +156,7 @@ def _point(result: ExperimentResult) -> tuple[int, int, float]:
 def _never_below(played: Sequence[ExperimentResult], bound: float) -> PValues:
     """Test that no result is below a bound; the control is log K, which bounds Bayes without privacy."""
     control = theory.nonprivate_bound(played[0].experiment.num_hypotheses)
-    return every(above(r.evaluation.kl[..., -1], bound, control) for r in played)
+    return conjunction(above(r.evaluation.kl[..., -1], bound, control) for r in played)
 
 
 class Limit(Suite):
@@ -330,7 +331,7 @@ class Rates(Suite):
                 text += "the lower bound "
                 text += f"is {_scheme(near)}, T = {near.horizon:,}: {near.risk / bound} times "
                 text += f"{bound:.3g} nats."
-                yield Finding(text, every(_never_below([r], _lower_bound(r)) for r in played))
+                yield Finding(text, conjunction(_never_below([r], _lower_bound(r)) for r in played))
 
     def draw(self, results: Results) -> figures.Figure:
         drawing, ((risks, squares),) = figures.new_figure(2, width=4.4, height=4.2)
@@ -505,7 +506,7 @@ def _compare(what: str, places: Mapping[str, Sequence[Any]]) -> Finding:
             max(np.mean(game[i], axis=-1).max() / game[1] for game in games) for i in (0, 2)
         )
         texts.append(f"{most:.2g} on {place} ({never:.2g} without learning)")
-    tested = every(below(*game) for games in places.values() for game in games)
+    tested = conjunction(below(*game) for games in places.values() for game in games)
     return Finding(f"{what}, in multiples of its bound: {'; '.join(texts)}.", tested)
 
 

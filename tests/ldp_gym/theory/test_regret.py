@@ -168,4 +168,4 @@ def test_bayes_has_no_such_bound(horizon):
     game = {"hypotheses": table, "truth": [0.475, 0.475, 0.05], "channel": "randomized-response"}
     result = ldp_gym.evaluate("bayes", {**game, "horizon": horizon}, episodes=8)
     assert result.regret.mean() >= 0.15 * horizon
-    assert result.found < 0.5
+    assert result.identification_rate < 0.5

@@ -330,7 +330,7 @@ def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
     models |= {"truth": Model(1), "nature": "iid", "horizon": 300}
     result = ldp_gym.evaluate("bayes", models, episodes=4)
     np.testing.assert_allclose(result.comparator[:, 1], 0.0, atol=1e-12)
-    assert result.found == 1.0
+    assert result.identification_rate == 1.0
 
 
 class ByContext(Truth):
