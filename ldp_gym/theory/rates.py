@@ -40,9 +40,9 @@ def half_space_kl_bound(
 
     H is the entropy of the prior, ``log K`` if it is uniform. This bounds the risk of Bayes with this prior,
     *averaged* over truths drawn from it, for contexts that tell nothing of the truth beyond the transcript.
-    With ``log K`` it also bounds the risk of the minimax learner at *every* truth. For Bayes itself at every
-    truth see :func:`half_space_worst_kl_bound`, which is the smaller bound up to K = 4. For exact Lewis
-    weights: docs/proofs.md says what the channel's few steps cost.
+    With ``log K`` it also bounds the risk of the minimax learner at *every* truth, for contexts that may
+    depend on the truth. For Bayes itself at every truth see :func:`half_space_worst_kl_bound`, which is the
+    smaller bound up to K = 4. For exact Lewis weights: docs/proofs.md says what the channel's few steps cost.
 
     Example:
         >>> round(half_space_kl_bound(16, 10_000, 1.0))
@@ -192,11 +192,11 @@ def interactive_kl_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLi
 def interactive_minimax_kl_bound(
     num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike
 ) -> float:
-    """Smallest proved bound on the minimax KL-risk with interaction, which some scheme comes close to.
+    """Smallest proved bound on the minimax KL-risk with interaction: some scheme has it at every truth.
 
     ``sqrt(2 pi (K-1) T) / s``, or up to K = 9 ``g(K) sqrt(min(K - 1, K log K / 2) T) / s``, where
     ``g(K) = K log K / (K-1)``: the averages over a prior of Theorems 2 and 1, and a drawn hypothesis. The
-    proof does not construct the scheme: a public coin at the start picks one of several priors.
+    proof, by a minimax theorem, does not construct the scheme. Contexts may depend on the truth.
     """
     size = _size(num_hypotheses)
     by_theorem = math.sqrt(2.0 * math.pi * (size - 1))
@@ -291,7 +291,8 @@ def _entropy(num_hypotheses: int, prior: npt.ArrayLike | None) -> float:
     size = _size(num_hypotheses)
     if prior is None:
         return math.log(size)
-    return float(-negentropy(game_arrays.row("prior", prior, size, place="hypothesis")))
+    weights: FloatArray = game_arrays.row("prior", prior, size, place="hypothesis")
+    return abs(float(negentropy(weights)))  # abs: no -0.0 for a certain truth
 
 
 def _least_odds(num_hypotheses: int, prior: npt.ArrayLike | None) -> float:

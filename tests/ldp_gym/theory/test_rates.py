@@ -40,6 +40,11 @@ def test_the_kl_bound_of_half_space_with_a_rank_and_a_prior_by_hand():
     assert bound == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_certain_truth_costs_nothing():
+    bound = theory.half_space_kl_bound(4, 500, 1.0, prior=[1.0, 0.0, 0.0, 0.0])
+    assert str(bound) == "0.0"
+
+
 @pytest.mark.parametrize(("size", "epsilon"), GAMES)
 def test_the_kl_bound_of_half_space_at_every_truth_by_hand(size, epsilon):
     squares = math.pi / 4.0 * (size - 1) * math.log(size) / signal(epsilon) ** 2
@@ -433,6 +438,16 @@ def test_on_average_over_the_posterior_a_challenge_lowers_the_potential_twice_as
         losses = 1.0 - affinities(answers_to(sets, SIX, epsilon))
         fall = potential * np.einsum("j,i,k,jik->", q, q, q, losses)
         assert fall >= signal(epsilon) ** 2 * (posterior @ np.square(tv(SIX, mixed)))
+
+
+def test_on_average_over_the_posterior_the_inverse_of_the_tempered_weight_is_the_potential():
+    """The step of the minimax corollary for small K: ``E 1/q_* = (sum_k sqrt(w_k))^2``."""
+    for posterior in posteriors(6):
+        roots = np.sqrt(posterior)
+        tempered = roots / roots.sum()
+        possible = posterior > 0.0
+        inverse = (posterior[possible] / tempered[possible]).sum()
+        assert inverse == pytest.approx(roots.sum() ** 2)
 
 
 def test_kl_is_bounded_by_tv_where_ratios_are():
