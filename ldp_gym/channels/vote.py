@@ -52,18 +52,27 @@ def votes(candidates: FloatArray) -> FloatArray:
 
 
 def winners(candidates: FloatArray) -> IntArray:
-    """Return the hypotheses ``(..., J)`` that labels vote for.
+    """Return the indices ``(..., J)`` of the hypotheses that get a vote from some label.
 
-    J is the largest number of them in any table; others fill up where they are fewer.
+    J is the largest number of such hypotheses in any table of a batch. A table with fewer has
+    hypotheses without votes at the end of its row.
+
+    Example:
+        >>> winners(np.array([[0.5, 0.5], [0.4, 0.6], [0.7, 0.3]])).tolist()
+        [1, 2]
     """
     gets_votes = votes(candidates).any(axis=-1)
     winners_first = np.argsort(~gets_votes, axis=-1, kind="stable")
-    most = np.count_nonzero(gets_votes, axis=-1).max()
-    return winners_first[..., :most]
+    num_winners = np.count_nonzero(gets_votes, axis=-1).max()
+    return winners_first[..., :num_winners]
 
 
 def vote_laws_of_winners(candidates: FloatArray) -> FloatArray:
-    """Return the probability that a label of ``f_k`` votes for :func:`winners`, ``(..., K, J)``."""
+    """Return the law of the vote of a label drawn from each hypothesis, ``(..., K, J)``.
+
+    Entry (k, j) is the probability, under ``f_k``, of a vote for the j-th of the J hypotheses that
+    get votes (:func:`winners`).
+    """
     shares = np.take_along_axis(votes(candidates), winners(candidates)[..., None], axis=-2)
     return np.einsum("...km,...jm->...kj", candidates, shares)
 
@@ -108,7 +117,10 @@ class Vote(SubsetChannel):
 
     @cached_property
     def size(self) -> int:
-        """Number of names in a set, which tells most about a vote: ``r* K``, rounded."""
+        """Number w of hypotheses in a set: ``r* K``, rounded, which tells most about a vote.
+
+        ``r*`` (:func:`best_share`) is the best share of all possible votes that a message fits.
+        """
         best_size = round(best_share(self.epsilon) * self.num_names)
         return min(max(1, best_size), self.num_names - 1)
 
@@ -123,9 +135,11 @@ class Vote(SubsetChannel):
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def _write(self, sets: FloatArray) -> Messages:
+        """Convert sets ``(..., K)``, zeros and ones, to messages: -1 in the set, +1 outside."""
         return 1.0 - 2.0 * sets
 
     def _read(self, messages: Messages) -> FloatArray:
+        """Convert messages ``(..., K)`` to sets: 1 for a hypothesis in the set, 0 for others."""
         return (messages < 0.0).astype(np.float64)
 
     def encode(
@@ -135,7 +149,7 @@ class Vote(SubsetChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Draw a set of hypotheses that tends to hold the one that the label votes for."""
+        """Draw the messages ``(..., K)``: sets that tend to hold the hypothesis voted for."""
         set_uniforms = uniforms[..., :-1]
         tie_coin = uniforms[..., -1]
         voted_for = cast_votes(candidates, np.asarray(labels), tie_coin)
@@ -144,33 +158,41 @@ class Vote(SubsetChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the share of each label's vote for hypotheses in the message's set."""
+        """Return the share of each label's vote that goes into the message's set, ``(..., M)``."""
         return mixture(self._read(messages), votes(candidates))
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the quadratic scores of hypotheses, with their votes in place of their labels."""
-        own, other = self.agreement_rates
+        """Return a quadratic score for each hypothesis, ``(..., K)``: the truth's is least on average.
+
+        It is ``(a - b) sum_j V_k(j)^2 - 2 c_k(z)``, up to a constant. ``V_k(j)`` is the probability
+        that a label of ``f_k`` votes for hypothesis j, and ``c_k(z)`` the probability that the set
+        z holds this vote. A set holds the user's vote with probability a, and any other hypothesis
+        with probability b.
+        """
+        rate_of_own, rate_of_other = self.agreement_rates
         squares = np.square(vote_laws_of_winners(candidates)).sum(axis=-1)
         chances = self._chances(messages, candidates, posterior)
-        return (own - other) * squares - 2.0 * chances
+        return (rate_of_own - rate_of_other) * squares - 2.0 * chances
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Return the windows of one circle of names.
+        """Return the K sets of w hypotheses that are neighbours on a circle in the order 0..K-1.
 
-        A density takes two values, so that any log ratio is eps or 0.
+        They are enough: the density of a set takes two values, a factor ``e^eps`` apart, so the
+        largest log ratio is eps, or 0 if all labels vote alike.
         """
-        in_order = np.arange(self.num_names) / self.num_names
-        return self.messages_given_coins(in_order, candidates)
+        coins_in_order = np.arange(self.num_names) / self.num_names
+        return self.messages_given_coins(coins_in_order, candidates)
 
 
-class _Arc(NamedTuple):
-    """The arc that a message of :class:`Wheel` reports, at given candidates.
+class _ArcLaw(NamedTuple):
+    """Law of the arc that a message of :class:`Wheel` reports, at given candidates.
 
     Attributes:
-        length: r, ``(..., 1)``.
-        log_density: log density of an arc that covers the hypothesis voted for, ``(..., 1)``.
+        length: length r of the arc on a circle of circumference 1, ``(..., 1)``.
+        log_density: log density of the start of an arc that covers the hypothesis voted for,
+            ``(..., 1)``; that of any other start is smaller by eps.
     """
 
     length: FloatArray
@@ -180,15 +202,16 @@ class _Arc(NamedTuple):
 class Wheel(TwoLevelChannel):
     """A noisy arc on a circle of hypotheses, which tends to cover the one voted for.
 
-    Each hypothesis stands on a circle of circumference 1, in public random order, in the middle of
-    a stretch as long as the public probability of a vote for it (``v(y) = argmax_j f_j(x)[y]``, as
-    in ``vote``). The user reports an arc of length r, ``e^eps`` times likelier if it covers the
-    hypothesis that the label votes for. The message says how far behind the start of the arc each
-    hypothesis stands, in (0, 1]: those up to r are covered.
+    The hypotheses divide a circle of circumference 1 into intervals, in public random order: the
+    interval of a hypothesis is as long as the public probability of a vote for it
+    (``v(y) = argmax_j f_j(x)[y]``, as in ``vote``), and its position is the middle. The user
+    reports an arc of length r, ``e^eps`` times likelier if it covers the hypothesis that the label
+    votes for. The message has, for each hypothesis, the distance from the start of the arc to its
+    position, in (0, 1]: those up to r are covered.
 
     Example:
-        K = 3, eps = 1, labels 0, 1, 2 vote for 1, 2, 3. The uniform mixture has stretches (1/3,
-        0.27, 0.4) and an arc of 0.4, which covers the label's own hypothesis with probability
+        K = 3, eps = 1, labels 0, 1, 2 vote for 1, 2, 3. The uniform mixture has intervals of 1/3,
+        0.27 and 0.4, and an arc of 0.4, which covers the label's own hypothesis with probability
         ``0.4 e / (0.4 e + 0.6) = 0.644``. A message that covers only the first:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
@@ -212,12 +235,16 @@ class Wheel(TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Number of uniforms: K for places on the circle; for covering, the start and ties."""
+        """Number of uniforms of a message: K + 3.
+
+        K put the hypotheses in order; one each decides whether the arc covers the vote, where it
+        starts, and which of several equal hypotheses gets the vote.
+        """
         return self.num_hypotheses + 3
 
     @property
     def message_space(self) -> gym.spaces.Box:
-        """Space of messages: distance of each hypothesis behind the start of the arc."""
+        """Space of messages: the distance from the start of the arc to each hypothesis."""
         return gym.spaces.Box(0.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def possible(self, messages: Messages) -> BoolArray:
@@ -225,30 +252,43 @@ class Wheel(TwoLevelChannel):
         return np.asarray((messages > 0.0).all(axis=-1))
 
     @per_table
-    def _stretches(self, candidates: FloatArray) -> FloatArray:
-        """Return the probability of a vote for each hypothesis under the mixture, ``(..., K)``."""
+    def _vote_probabilities(self, candidates: FloatArray) -> FloatArray:
+        """Return the probability of a vote for each hypothesis, ``(..., K)``.
+
+        The label is drawn from the uniform mixture of the candidates ``(..., K, M)``.
+        """
         uniform = uniform_distribution(self.num_hypotheses)
         return expectations(votes(candidates), mixture(uniform, candidates))
 
-    def _arc(self, stretches: FloatArray) -> _Arc:
-        """Return the arc for stretches ``(..., K)``.
+    def _arc_law(self, vote_probabilities: FloatArray) -> _ArcLaw:
+        """Return the length of the arc and its log density, for votes with probabilities ``(..., K)``.
 
-        Its length is ``r*``; if one stretch is longer, the length of that stretch, up to 1/2.
+        The length r is the best share ``r*`` of all votes that a message fits
+        (:func:`best_share`). If a hypothesis gets a vote with a larger probability, r is that
+        probability, up to 1/2. An arc that covers the vote has the density
+        ``e^eps / (r e^eps + 1 - r)``.
         """
-        longest = stretches.max(axis=-1, keepdims=True)
-        length = np.clip(longest, best_share(self.epsilon), 0.5)
-        # e^eps / (r e^eps + 1 - r), in logarithms.
-        log_total = np.logaddexp(np.log(length) + self.epsilon, np.log1p(-length))
-        return _Arc(length, self.epsilon - log_total)
+        largest = vote_probabilities.max(axis=-1, keepdims=True)
+        length = np.clip(largest, best_share(self.epsilon), 0.5)
 
-    def _places(self, coins: FloatArray, stretches: FloatArray) -> FloatArray:
-        """Return the hypotheses' places on the circle, ``(..., K)``, in the order of the coins."""
-        order = coins.argsort(axis=-1)
-        lengths = np.take_along_axis(np.broadcast_to(stretches, coins.shape), order, axis=-1)
-        middles = np.cumsum(lengths, axis=-1) - lengths / 2.0
-        places = np.empty(coins.shape)
-        np.put_along_axis(places, order, middles, axis=-1)
-        return _on_grid(places)
+        # In logarithms, because e^eps may overflow.
+        log_total = np.logaddexp(np.log(length) + self.epsilon, np.log1p(-length))
+        return _ArcLaw(length, log_density=self.epsilon - log_total)
+
+    def _positions(self, order_coins: FloatArray, vote_probabilities: FloatArray) -> FloatArray:
+        """Return the positions of the hypotheses on the circle, ``(..., K)``, in [0, 1).
+
+        In the order of their coins ``(..., K)`` the hypotheses take intervals as long as the
+        probabilities of a vote for them. A position is the middle of such an interval.
+        """
+        order = order_coins.argsort(axis=-1)
+        interval_lengths = np.broadcast_to(vote_probabilities, order_coins.shape)
+        lengths_in_order = np.take_along_axis(interval_lengths, order, axis=-1)
+        middles_in_order = np.cumsum(lengths_in_order, axis=-1) - lengths_in_order / 2.0
+
+        positions = np.empty(order_coins.shape)
+        np.put_along_axis(positions, order, middles_in_order, axis=-1)
+        return _on_grid(positions)
 
     def encode(
         self,
@@ -257,126 +297,185 @@ class Wheel(TwoLevelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Draw the order of the hypotheses, and an arc that tends to cover the one voted for."""
+        """Draw the messages ``(..., K)``: distances from the start of an arc to all hypotheses.
+
+        Public coins order the hypotheses on the circle; private coins draw an arc that tends to
+        cover the hypothesis that the label votes for.
+        """
         order_coins = uniforms[..., :-3]
         cover_coin = uniforms[..., -3]
         start_coin = uniforms[..., -2]
         tie_coin = uniforms[..., -1]
 
-        stretches = self._stretches(candidates)
-        places = self._places(order_coins, stretches)
+        vote_probabilities = self._vote_probabilities(candidates)
+        positions = self._positions(order_coins, vote_probabilities)
         voted_for = cast_votes(candidates, np.asarray(labels), tie_coin)
-        place = at(places, np.broadcast_to(voted_for, places.shape[:-1]))
+        position_of_vote = at(positions, np.broadcast_to(voted_for, positions.shape[:-1]))
 
-        # An arc that covers the place starts up to r before it, any other up to 1 - r behind it.
-        arc = self._arc(stretches)
+        # An arc that covers the vote starts up to r before it, any other up to 1 - r behind it.
+        arc = self._arc_law(vote_probabilities)
         length = arc.length[..., 0]
         covers = cover_coin < length * np.exp(arc.log_density[..., 0])
-        start = place + np.where(covers, -length, 1.0 - length) * start_coin
-        return _distances_behind(_on_grid(start)[..., None], places)
+        start = position_of_vote + np.where(covers, -length, 1.0 - length) * start_coin
+        return _distances_from(_on_grid(start)[..., None], positions)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the share of each label's vote for hypotheses that the arc covers."""
-        arc = self._arc(self._stretches(candidates))
-        return self._covered(messages, candidates, arc)
+        """Return the share of each label's vote for hypotheses that the arc covers, ``(..., M)``."""
+        arc = self._arc_law(self._vote_probabilities(candidates))
+        return self._covered_votes(messages, candidates, arc)
 
-    def _covered(self, messages: Messages, candidates: FloatArray, arc: _Arc) -> FloatArray:
-        """Return the share of each label's vote for covered hypotheses, ``(..., M)``."""
+    def _covered_votes(
+        self, messages: Messages, candidates: FloatArray, arc: _ArcLaw
+    ) -> FloatArray:
+        """Return the share of each label's vote for hypotheses that the arc covers, ``(..., M)``.
+
+        A hypothesis is covered if its distance from the start of the arc, which the message
+        ``(..., K)`` has, is at most the length of the arc.
+        """
         is_covered = (messages <= arc.length).astype(np.float64)
         return mixture(is_covered, votes(candidates))
 
     def _log_fits(
         self, messages: Messages, candidates: FloatArray, posterior: Public
     ) -> FloatArray:
-        """Return the log density of an arc that covers the hypothesis voted for."""
-        return self._arc(self._stretches(candidates)).log_density
+        """Return the log density of an arc that covers the hypothesis voted for, ``(..., 1)``."""
+        return self._arc_law(self._vote_probabilities(candidates)).log_density
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_likelihood`."""
-        # As in the base class, but the arc is worked out once.
-        arc = self._arc(self._stretches(candidates))
-        chances = expectations(candidates, self._covered(messages, candidates, arc))
+        """Return the hypotheses' log-likelihoods, ``(..., K)``.
+
+        The method of the base class returns the same, but works out the law of the arc twice.
+        """
+        arc = self._arc_law(self._vote_probabilities(candidates))
+        chances = expectations(candidates, self._covered_votes(messages, candidates, arc))
         return log_mixture(chances, arc.log_density, self.epsilon)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the quadratic scores of the arc, given the order of the hypotheses."""
-        laws = vote_laws_of_winners(candidates)
-        arc = self._arc(self._stretches(candidates))
-        names = winners(candidates)
-        names = np.broadcast_to(names, (*messages.shape[:-1], names.shape[-1]))
-        places = np.take_along_axis(messages, names, axis=-1)
+        """Return a quadratic score for each hypothesis, ``(..., K)``: the truth's is least on average.
 
-        # The measure of the starts from which an arc covers two hypotheses, (..., J, J).
-        differences = np.abs(places[..., :, None] - places[..., None, :])
+        It is that of :func:`quadratic_losses` given the order on the circle, which needs the
+        integral of ``L c_k(z)^2`` over all starts of an arc z. ``c_k(z)`` is the probability that
+        z covers the vote of a label of ``f_k``, and L the density of an arc that does. So the
+        integral is a sum over pairs of votes: their probabilities, times the measure of the starts
+        from which an arc covers both.
+        """
+        vote_laws = vote_laws_of_winners(candidates)
+        arc = self._arc_law(self._vote_probabilities(candidates))
+        voted_for = winners(candidates)
+        voted_for = np.broadcast_to(voted_for, (*messages.shape[:-1], voted_for.shape[-1]))
+        positions = np.take_along_axis(messages, voted_for, axis=-1)
+
+        # The shorter way around the circle between two hypotheses that get votes, (..., J, J).
+        differences = np.abs(positions[..., :, None] - positions[..., None, :])
         distances = np.minimum(differences, 1.0 - differences)
-        covers_two = np.maximum(arc.length[..., None] - distances, 0.0)
+        starts_that_cover_both = np.maximum(arc.length[..., None] - distances, 0.0)
 
+        sums_over_pairs = np.einsum(
+            "...kj,...kj->...k", vote_laws, vote_laws @ starts_that_cover_both
+        )
+        squares = np.exp(arc.log_density) * sums_over_pairs
         chances = self._chances(messages, candidates, posterior)
-        squares = np.exp(arc.log_density) * np.einsum("...kj,...kj->...k", laws, laws @ covers_two)
         return quadratic_losses(chances, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """List arcs for all orders of the hypotheses, or for random ones.
+        """List messages for all orders of the hypotheses on the circle, or for random orders.
 
-        For each order there is one arc per interval of starts that cover the same hypotheses.
+        An order determines the positions of the K hypotheses. When the start of the arc moves once
+        around the circle, the set of covered hypotheses changes 2K times. So an order has 2K
+        messages, one for each interval of starts with the same set, weighted by its length.
         """
-        complete = self.num_hypotheses <= MOST_ORDERED
-        if complete:
-            # Where on the circle the first hypothesis stands makes no difference.
-            orders_of_others = all_orders(self.num_hypotheses - 1) + 1.0
-            coins = np.insert(orders_of_others, 0, 0.0, axis=1)
+        lists_all_orders = self.num_hypotheses <= MOST_ORDERED
+        if lists_all_orders:
+            order_coins = _coins_of_all_orders(self.num_hypotheses)
         else:
-            coins = np.random.default_rng(0).random((NUM_DRAWS, self.num_hypotheses))
-        stretches = self._stretches(candidates)
-        places = self._places(coins, stretches)
+            order_coins = np.random.default_rng(0).random((NUM_DRAWS, self.num_hypotheses))
+        vote_probabilities = self._vote_probabilities(candidates)
+        positions = self._positions(order_coins, vote_probabilities)
+        num_orders = len(positions)
 
-        # An arc begins or ceases to cover a hypothesis where it starts at its place, or r before.
-        arc = self._arc(stretches)
-        ends = np.concatenate([places, places - arc.length], axis=-1) % 1.0
-        ends = np.sort(ends, axis=-1)
-        ends = np.concatenate([ends, ends[:, :1] + 1.0], axis=-1)
-        starts = (ends[:, 1:] + ends[:, :-1]) / 2.0
-        messages = _distances_behind(starts[..., None], places[:, None])
+        arc = self._arc_law(vote_probabilities)
+        boundaries = _starts_where_coverage_changes(positions, arc.length)
+        middle_starts = (boundaries[:, 1:] + boundaries[:, :-1]) / 2.0
+        messages = _distances_from(middle_starts[..., None], positions[:, None])
 
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(np.diff(ends, axis=-1) / len(places))
-        draws = np.repeat(np.arange(len(places)), 2 * self.num_hypotheses)
-        messages = messages.reshape(-1, self.num_hypotheses)
-        return MessageList(messages, log_weights.reshape(-1), draws, complete)
+        with np.errstate(divide="ignore"):  # two boundaries may coincide
+            log_weights = np.log(np.diff(boundaries, axis=-1) / num_orders)
+        return MessageList(
+            messages.reshape(-1, self.num_hypotheses),
+            log_weights.reshape(-1),
+            draws=np.repeat(np.arange(num_orders), 2 * self.num_hypotheses),
+            complete=lists_all_orders,
+        )
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Return an arc around each hypothesis of one circle.
+        """Return K messages, whose arcs are centred on one hypothesis each, ``(K, K)``.
 
-        A density takes two values, so that any log ratio is eps or 0.
+        The hypotheses are in the order 0..K-1 on the circle. These messages are enough: the density
+        of an arc takes two values, a factor ``e^eps`` apart, so the largest log ratio is eps, or 0
+        if all labels vote alike.
         """
-        stretches = self._stretches(candidates)
-        in_order = np.arange(self.num_hypotheses, dtype=np.float64)
-        places = self._places(in_order, stretches)
-        starts = places[:, None] - self._arc(stretches).length / 2.0
-        return _distances_behind(starts, places)
+        vote_probabilities = self._vote_probabilities(candidates)
+        coins_in_order = np.arange(self.num_hypotheses, dtype=np.float64)
+        positions = self._positions(coins_in_order, vote_probabilities)
+        starts = positions[:, None] - self._arc_law(vote_probabilities).length / 2.0
+        return _distances_from(starts, positions)
 
 
-def _on_grid(places: FloatArray) -> FloatArray:
-    """Round places to a grid on which differences are exact.
+def _coins_of_all_orders(num_hypotheses: int) -> FloatArray:
+    """Return coins ``((K - 1)!, K)`` that put the hypotheses on a circle in all possible orders.
 
-    Rounded differences would reveal the place from which the arc was drawn.
-    """
-    return np.floor(places * _CIRCLE_STEPS) / _CIRCLE_STEPS
-
-
-def _distances_behind(start: FloatArray, places: FloatArray) -> FloatArray:
-    """Return the distances of places behind a start on the circle, in (0, 1].
+    Orders that differ by a rotation have the same messages, so hypothesis 0 is always the first.
 
     Example:
-        >>> _distances_behind(np.array(0.75), np.array([0.75, 0.0, 0.5])).tolist()
+        >>> _coins_of_all_orders(3).tolist()
+        [[0.0, 1.0, 2.0], [0.0, 2.0, 1.0]]
+    """
+    orders_of_others = all_orders(num_hypotheses - 1) + 1.0
+    return np.insert(orders_of_others, 0, 0.0, axis=1)
+
+
+def _starts_where_coverage_changes(positions: FloatArray, length: FloatArray) -> FloatArray:
+    """Return the starts at which an arc begins or ceases to cover a hypothesis, ``(n, 2K + 1)``.
+
+    They are sorted, and the last is the first after one round, 1 later. An arc of length r covers a
+    position from the start r before it until the start at the position itself.
+
+    Args:
+        positions: positions of the hypotheses on n circles of circumference 1, ``(n, K)``.
+        length: length r of the arc, ``(1,)``.
+
+    Example:
+        >>> _starts_where_coverage_changes(np.array([[0.25, 0.75]]), np.array([0.125])).tolist()
+        [[0.125, 0.25, 0.625, 0.75, 1.125]]
+    """
+    starts = np.concatenate([positions, positions - length], axis=-1) % 1.0
+    starts = np.sort(starts, axis=-1)
+    return np.concatenate([starts, starts[:, :1] + 1.0], axis=-1)
+
+
+def _on_grid(positions: FloatArray) -> FloatArray:
+    """Round positions on the circle down to a grid on which differences are exact floats.
+
+    Otherwise the rounding of a distance would reveal the hypothesis that the user votes for.
+    """
+    return np.floor(positions * _CIRCLE_STEPS) / _CIRCLE_STEPS
+
+
+def _distances_from(start: FloatArray, positions: FloatArray) -> FloatArray:
+    """Return the distances from a start to positions, forward around the circle, in (0, 1].
+
+    The distance to the start itself is 1, a full round.
+
+    Example:
+        >>> _distances_from(np.array(0.75), np.array([0.75, 0.0, 0.5])).tolist()
         [1.0, 0.25, 0.75]
     """
-    distance = places - start
+    distance = positions - start
     distance -= np.floor(distance)
     return np.where(distance <= 0.0, 1.0, distance)

@@ -180,8 +180,8 @@ def returned_floats(
 ) -> FloatArray:
     """Convert what a part of a game returned to floats, and check its shape.
 
-    The numbers are converted or refused by :func:`ldp_gym.core.validation.numbers`. A user's part may
-    write to its array again, so its floats are copied, unless they are read-only.
+    The numbers are converted or refused by :func:`ldp_gym.core.validation.numbers`. A user's part
+    may write to its array again, so its floats are copied, unless they are read-only.
 
     Args:
         source: the part that returned them.
