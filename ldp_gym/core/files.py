@@ -29,8 +29,7 @@ _DTYPES = ("<f8", "<f4", "<i8", "|b1", "|u1")
 """Types of numbers that packed arrays may have."""
 
 
-# -- Writing
-# ------------------------------------------------------------------------------------------------
+# -- Writing ------------------------------------------------------------------------------------------------
 
 
 def before_file_operation(operation: str) -> None:
@@ -45,9 +44,9 @@ def before_file_operation(operation: str) -> None:
 def replacing(path: str | Path) -> Iterator[Path]:
     """Write a file that takes the place of ``path`` once it is complete and on the disk.
 
-    The new file has a random name until then. Whoever reads ``path`` finds the old file or the new
-    one, whole, at any time, after a crash, and with several writers. An OSError, as on a full disk,
-    names ``path``.
+    The new file has a random name until then. Whoever reads ``path`` finds the old file or the new one,
+    whole, at any time, after a crash, and with several writers. An OSError, as on a full disk, names
+    ``path``.
 
     Example:
         >>> import tempfile
@@ -102,8 +101,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         part.write_bytes(content)
 
 
-# -- Arrays
-# -------------------------------------------------------------------------------------------------
+# -- Arrays -------------------------------------------------------------------------------------------------
 
 
 class Packed(NamedTuple):
@@ -118,8 +116,8 @@ def pack_arrays(
 ) -> bytes:
     """Pack arrays, and a note, into bytes.
 
-    The first line names the format, the second one has a checksum of what follows: a line of JSON
-    with the note and each array's name, type and shape, then the numbers.
+    The first line names the format, the second one has a checksum of what follows: a line of JSON with the
+    note and each array's name, type and shape, then the numbers.
 
     Example:
         >>> packed = pack_arrays({"kl": np.array([0.5, 1.0])}, {"learner": "bayes"})
@@ -190,8 +188,7 @@ def _arrays_of(described: list[dict[str, Any]], numbers: bytes) -> dict[str, npt
     return arrays
 
 
-# -- Versions
-# -----------------------------------------------------------------------------------------------
+# -- Versions -----------------------------------------------------------------------------------------------
 
 
 def versions(*packages: str) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """Names for hypothesis classes, natures, truths, channels, learners and suites.
 
-Three ways to find a part: the package's own parts stand in a dict next to their code, other
-packages offer theirs as entry points in ``pyproject.toml``, and ``"module:Object"`` names anything
-that can be imported.
+Three ways to find a part: the package's own parts stand in a dict next to their code, other packages offer
+theirs as entry points in ``pyproject.toml``, and ``"module:Object"`` names anything that can be imported.
 """
 
 from __future__ import annotations
@@ -36,9 +35,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     Args:
         kind: the kind of part, for messages ("channel").
-        group: the group of entry points in which other packages offer theirs ("ldp_gym.channels").
-            That of ``ldp_agents``, which this package may not import, is loaded to register its
-            learners.
+        group: the group of entry points in which other packages offer theirs ("ldp_gym.channels"). That of
+            ``ldp_agents``, which this package may not import, is loaded to register its learners.
 
     Attributes:
         own: the parts that come with the package; they go before entry points of the same name.
