@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,13 +38,13 @@ class _Leaves(NamedTuple):
 
 @dataclass(frozen=True)
 class Event:
-    """A set of messages, those in some leaves of a tree.
+    """A set of messages, those in some leaves of a decision tree.
 
     Attributes:
-        features: what the tree looks at.
+        features: the features of a message that the tree looks at.
         tree: the tree.
         leaves: numbers of the leaves, the most telling first.
-        labels: the two labels, by their place among those of the sample.
+        labels: the two labels that the event tells apart, by their place among those of the sample.
     """
 
     features: Features
@@ -57,72 +58,93 @@ class Event:
 
     def words(self, names: list[str], labels: tuple[int, int]) -> str:
         """Describe the most telling leaf, with the names of columns and of the two labels."""
-        ranges: dict[tuple[str, str], _Range] = {}
-        inner = self.tree.tree_
-        node = int(self.leaves[0])
-        while node != 0:
-            is_parent = (inner.children_left == node) | (inner.children_right == node)
-            parent = int(np.flatnonzero(is_parent)[0])
-            threshold = self.features.threshold(
-                int(inner.feature[parent]), int(inner.threshold[parent]), names, labels
-            )
-            limits = ranges.setdefault((threshold.text, threshold.kind), _Range())
-            if inner.children_right[parent] == node:
-                limits.low = max(limits.low, threshold.value)
-            else:
-                limits.high = min(limits.high, threshold.value)
-            node = parent
-
-        conditions = []
-        for (text, kind), limits in ranges.items():
-            if kind == "odds":
-                conditions.append(limits.of_odds(text, labels))
-            else:
-                conditions.append(limits.of_number(text))
+        ranges = self._ranges_on_path(int(self.leaves[0]), names, labels)
+        conditions = [values.condition(labels) for values in ranges]
         words = " and ".join(conditions) or "any message"
         if len(self.leaves) > 1:
             words += f" (or one of {len(self.leaves) - 1} other such conditions)"
         return words
 
+    def _ranges_on_path(self, leaf: int, names: list[str], labels: tuple[int, int]) -> list[_Range]:
+        """Ranges of features that lead from the root of the tree to a leaf, one for each feature."""
+        ranges: dict[tuple[str, str], _Range] = {}
+        nodes = self.tree.tree_
+        node = leaf
+        while node != 0:  # the root
+            is_parent = (nodes.children_left == node) | (nodes.children_right == node)
+            parent = int(np.flatnonzero(is_parent)[0])
+            threshold = self.features.threshold(
+                int(nodes.feature[parent]), int(nodes.threshold[parent]), names, labels
+            )
+            feature = (threshold.feature, threshold.kind)
+            values = ranges.setdefault(feature, _Range(*feature))
+            if nodes.children_right[parent] == node:
+                values.low = max(values.low, threshold.value)
+            else:
+                values.high = min(values.high, threshold.value)
+            node = parent
+        return list(ranges.values())
+
 
 @dataclass
 class _Range:
-    """Limits of a feature on the way to a leaf: from ``low`` on, and below ``high``."""
+    """Values of one feature that lead to a leaf: from ``low`` on, and below ``high``.
 
+    Attributes:
+        feature: the feature, in words.
+        kind: ``"number"``, or ``"odds"`` of the second label against the first to send a message.
+        low: smallest value.
+        high: values are below it.
+    """
+
+    feature: str
+    kind: str
     low: float = -math.inf
     high: float = math.inf
 
-    def of_number(self, text: str) -> str:
-        """Condition on a number, such as a column of the message."""
-        if text.startswith("character"):
-            low, high = _character(self.low), _character(self.high)
-        else:
-            low, high = f"{self.low:.9g}", f"{self.high:.9g}"
-        if self.high == math.inf:
-            return f"{text} >= {low}"
-        if self.low == -math.inf:
-            return f"{text} < {high}"
-        return f"{low} <= {text} < {high}"
+    def condition(self, labels: tuple[int, int]) -> str:
+        """The range as a condition in words, with the names of the two labels."""
+        if self.kind == "odds":
+            return self._condition_on_odds(labels)
+        return self._condition_on_number()
 
-    def of_odds(self, text: str, labels: tuple[int, int]) -> str:
-        """Condition on how often the second label sent a message, for each time that the first did."""
+    def _condition_on_number(self) -> str:
+        """Condition on a number, such as ``coordinate 0 < 1.5``."""
+        if self.feature.startswith("character"):
+            low = _character(self.low)
+            high = _character(self.high)
+        else:
+            low = f"{self.low:.9g}"
+            high = f"{self.high:.9g}"
+        if self.high == math.inf:
+            return f"{self.feature} >= {low}"
+        if self.low == -math.inf:
+            return f"{self.feature} < {high}"
+        return f"{low} <= {self.feature} < {high}"
+
+    def _condition_on_odds(self, labels: tuple[int, int]) -> str:
+        """Condition on the label that sent such messages more often, in an earlier sample."""
         first, second = labels
         conditions = []
         if self.low > -math.inf:
-            conditions.append(_odds(text, second, first, self.low))
+            conditions.append(_at_least_as_often(self.feature, second, first, self.low))
         if self.high < math.inf:
-            conditions.append(_odds(text, first, second, 1.0 / self.high))
+            # Odds of the second label below `high` are odds of the first above 1 / high.
+            conditions.append(_at_least_as_often(self.feature, first, second, 1.0 / self.high))
         return " and ".join(conditions)
 
 
-def _odds(text: str, sender: int, other: int, odds: float) -> str:
-    """Condition that one label sent a message often, in the sample from which features were learned."""
-    return f"{text} came at least {odds:.3g} times as often from label {sender} as from label {other} before"
+def _at_least_as_often(message: str, label: int, other: int, factor: float) -> str:
+    """Condition that a message, in words, came from one label some factor as often as from another."""
+    return (
+        f"{message} came at least {factor:.3g} times as often from label {label} as from label "
+        f"{other} before"
+    )
 
 
 def _character(code: float) -> str:
-    """A character in quotes, by its code."""
-    if not 0 <= code < 0x110000:
+    """A character in quotes, by its code; a number that is not the code of one stays a number."""
+    if not 0 <= code < sys.maxunicode + 1:
         return f"{code:g}"
     return repr(chr(int(code)))
 
@@ -150,42 +172,62 @@ def best_event(
     labels = np.repeat(np.arange(num_labels), num_counted)
     counted = np.concatenate([of_label[num_first:] for of_label in messages])
     codes = features.choose(counted, labels)
+
+    # A split that decreases the impurity by less than this may be due to chance.
+    least_decrease = (2.0 + 8.0 / num_labels) / len(codes)
     tree = DecisionTreeClassifier(
         max_depth=_DEPTH,
         min_samples_leaf=_SMALLEST_LEAF,
-        min_impurity_decrease=(2.0 + 8.0 / num_labels) / len(codes),  # chance gains less
+        min_impurity_decrease=least_decrease,
         random_state=0,
     ).fit(codes, labels)
 
     num_nodes = tree.tree_.node_count
-    cells = labels * num_nodes + tree.apply(codes)
-    counts = np.bincount(cells, minlength=num_labels * num_nodes).reshape(num_labels, num_nodes)
-    candidates = [
-        _best_leaves(counts, pair, num_counted, objective, error)
-        for pair in _most_different_pairs(counts)
-    ]
-    best = max(candidates, key=lambda leaves: leaves.score)
+    label_and_leaf = labels * num_nodes + tree.apply(codes)
+    counts = np.bincount(label_and_leaf, minlength=num_labels * num_nodes)
+    counts = counts.reshape(num_labels, num_nodes)
+    choices = []
+    for pair in _most_different_pairs(counts):
+        choices.append(_best_leaves(counts, pair, num_counted, objective, error))
+    best = max(choices, key=lambda choice: choice.score)
     return Event(features, tree, best.leaves, best.labels)
 
 
 def _most_different_pairs(counts: IntArray) -> list[tuple[int, int]]:
     """The pairs of labels, both ways, whose counts ``(labels, leaves)`` differ most."""
     num_labels = len(counts)
-    distances = np.stack([np.abs(counts - row).sum(axis=-1) for row in counts])
-    distances[np.diag_indices(num_labels)] = -1
+    distances = np.stack([np.abs(counts - of_label).sum(axis=-1) for of_label in counts])
+    distances[np.diag_indices(num_labels)] = -1  # a label and itself come last, and are left out
     num_pairs = min(_MOST_PAIRS, distances.size - num_labels)
-    order = np.argsort(distances, axis=None)[::-1][:num_pairs]
-    return [(int(i // num_labels), int(i % num_labels)) for i in order]
+    largest_first = np.argsort(distances, axis=None)[::-1][:num_pairs]
+    return [(int(i // num_labels), int(i % num_labels)) for i in largest_first]
 
 
 def _best_leaves(
     counts: IntArray, pair: tuple[int, int], num_messages: int, objective: Objective, error: float
 ) -> _Leaves:
-    """Find the leaves with the best objective for two labels, in the order of the labels' odds."""
-    first, second = counts[pair[0]], counts[pair[1]]
-    order = np.argsort((second + 0.5) / (first + 0.5), kind="stable")
-    order = order[first[order] + second[order] > 0]
-    hits, others = np.cumsum(first[order]), np.cumsum(second[order])
+    """Find the set of leaves with the best objective for two labels.
+
+    The best set takes the leaves with the largest odds of the first label, so only the first n leaves in the
+    order of these odds are compared, for each n.
+
+    Args:
+        counts: number of messages of each label in each leaf, ``(labels, leaves)``.
+        pair: the two labels.
+        num_messages: number of messages of each label.
+        objective: score of an event.
+        error: error rate of the objective's bounds.
+    """
+    first, second = pair
+    of_first = counts[first]
+    of_second = counts[second]
+    # Half a message is added to each count, so that a leaf without messages of a label has odds too.
+    order = np.argsort((of_second + 0.5) / (of_first + 0.5), kind="stable")
+    is_reached = of_first[order] + of_second[order] > 0
+    order = order[is_reached]
+
+    hits = np.cumsum(of_first[order])
+    others = np.cumsum(of_second[order])
     scores = objective(hits, others, num_messages, error)
     best = int(scores.argmax())
     return _Leaves(float(scores[best]), order[: best + 1], pair)

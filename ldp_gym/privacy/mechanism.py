@@ -34,8 +34,17 @@ _KINDS: dict[str, tuple[type, ...]] = {
 _MOST_PARTS = 256
 """Largest number of parts, bits or elements of a set that are read of a message."""
 
-_MOST_PLACES = 16
-"""Largest number of places that are read of the order of a set."""
+_MOST_ORDERED = 16
+"""Largest number of elements of a set whose order is read."""
+
+_LONGEST_PRINT = 80
+"""Largest number of characters of a mechanism's output that a warning shows."""
+
+_LEAST_ALARM = 1e-3
+"""Least number of seconds until an alarm: 0 would mean that there is none."""
+
+_BITS_PER_BYTE = 8
+"""Number of bits in a byte."""
 
 _MISSING = -1e308
 """Stands for a number that a shorter message does not have."""
@@ -43,7 +52,7 @@ _MISSING = -1e308
 _PARTS = {"string": "character", "bytes": "bit", "set": "place in its order"}
 """Names of the parts of messages of a kind; those of other kinds are numbers."""
 
-_LENGTH = "its length"
+_LENGTH_NAME = "its length"
 """Name of the column with the lengths of messages."""
 
 
@@ -77,14 +86,14 @@ class Mechanism:
 
     def numbers(self, labels: IntArray) -> FloatArray:
         """Draw the messages of labels ``(n,)``, as numbers ``(n, F)``; the first call decides the columns."""
-        prints = io.StringIO()
+        output = io.StringIO()
         start = time.monotonic()
         try:
-            with contextlib.redirect_stdout(prints), _alarm(self._seconds_left):
+            with contextlib.redirect_stdout(output), _alarm(self._seconds_left):
                 if self._vectorized:
                     self.messages = self._send_all(labels)
                 else:
-                    self.messages = list(self._send_one_by_one(labels))
+                    self.messages = self._send_one_by_one(labels)
         except _TimeUp:
             raise MechanismFailedError(
                 f"{self._name} took more than {self._time_limit:g} seconds, last for label {self._label}, "
@@ -98,7 +107,7 @@ class Mechanism:
             ) from error
         self._seconds_left -= time.monotonic() - start
 
-        printed = prints.getvalue()[:80].strip()
+        printed = output.getvalue()[:_LONGEST_PRINT].strip()
         if printed:
             warnings.warn(
                 f"{self._name} prints, as {printed!r}: the audit does not read it", stacklevel=5
@@ -108,21 +117,29 @@ class Mechanism:
             self.layout = Layout(self.messages)
         return self.layout.matrix(self.messages)
 
-    def _send_one_by_one(self, labels: IntArray) -> Iterator[Any]:
-        """Yield the messages of labels, as long as there is time."""
+    def _send_one_by_one(self, labels: IntArray) -> list[Any]:
+        """Get the messages of labels by a call for each, within the time that is left.
+
+        Keeps the current label and the number of messages, for the error if a call fails.
+        """
         end = time.monotonic() + self._seconds_left
-        for self._label in labels.tolist():
-            yield self._call(self._label)
+        messages = []
+        for label in labels.tolist():
+            self._label = label
+            messages.append(self._call(label))
             self._num_drawn += 1
             if time.monotonic() > end:
                 raise _TimeUp
+        return messages
 
     def _send_all(self, labels: IntArray) -> Sequence[Any]:
         """Get the messages of all labels by one call."""
         messages = self._call(labels.copy())
         is_sequence = isinstance(messages, list | tuple | np.ndarray)
         if not is_sequence or len(messages) != len(labels):
-            size = len(messages) if isinstance(messages, Collection) else type(messages).__name__
+            size: int | str = type(messages).__name__
+            if isinstance(messages, Collection):
+                size = len(messages)
             raise TypeError(
                 f"{len(labels)} labels must give a list or array of as many messages, got {size}"
             )
@@ -131,18 +148,20 @@ class Mechanism:
 
     def _check_kinds(self, labels: IntArray) -> None:
         """Check that all messages are of one kind, that of the first."""
-        place_by_type = {type(message): place for place, message in enumerate(self.messages)}
-        for place in place_by_type.values():
-            message = self.messages[place]
+        # One message of each type is enough: its kind depends on nothing else.
+        index_by_type = {type(message): index for index, message in enumerate(self.messages)}
+        for index in index_by_type.values():
+            message = self.messages[index]
             kind = kind_of(message)
-            if kind and kind == (self._kind or kind):
+            is_first = self._kind == ""
+            if kind and (is_first or kind == self._kind):
                 self._kind = kind
                 continue
             before = ""
             if kind:
                 before = f", and a {self._kind} before: all must be of one kind"
             raise MechanismFailedError(
-                f"{self._name} returned {validation.describe(message)} for label {labels[place]}{before}; "
+                f"{self._name} returned {validation.describe(message)} for label {labels[index]}{before}; "
                 f"a message is a {', a '.join(_KINDS)}"
             )
 
@@ -153,41 +172,45 @@ class _TimeUp(BaseException):
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise :class:`_TimeUp` after some seconds, where alarms can be set."""
+    """Raise :class:`_TimeUp` after some seconds, where alarms can be set: in the main thread of Unix.
+
+    It is raised again every second after, in case the mechanism swallows it.
+    """
     is_main_thread = threading.current_thread() is threading.main_thread()
     if not is_main_thread or not hasattr(signal, "setitimer"):
         yield
         return
 
-    def ring(*_: object) -> None:
+    def stop(*_: object) -> None:
         raise _TimeUp
 
-    handler = signal.signal(signal.SIGALRM, ring)
+    earlier_handler = signal.signal(signal.SIGALRM, stop)
     earlier_seconds, earlier_interval = signal.setitimer(
-        signal.ITIMER_REAL, max(seconds, 1e-3), 1.0
+        signal.ITIMER_REAL, max(seconds, _LEAST_ALARM), 1.0
     )
     start = time.monotonic()
     try:
         yield
     finally:
-        # An alarm that was set before rings when it would have.
+        # An alarm that was set before goes off when it would have; 0 seconds mean that there was none.
         seconds_left = 0.0
         if earlier_seconds > 0.0:
-            seconds_left = max(earlier_seconds - (time.monotonic() - start), 1e-3)
+            elapsed = time.monotonic() - start
+            seconds_left = max(earlier_seconds - elapsed, _LEAST_ALARM)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, handler)
+        signal.signal(signal.SIGALRM, earlier_handler)
         signal.setitimer(signal.ITIMER_REAL, seconds_left, earlier_interval)
 
 
 def kind_of(message: object) -> str:
-    """Name the kind of a message; empty if it is none.
+    """Name the kind of a message; empty if an object cannot be a message.
 
     Example:
         >>> kind_of("red"), kind_of(np.eye(2)), kind_of(None)
         ('string', 'sequence', '')
     """
     if isinstance(message, np.ndarray) and message.ndim == 0:
-        return kind_of(message[()])
+        return kind_of(message[()])  # the number in it
     for kind, classes in _KINDS.items():
         if isinstance(message, classes):
             return kind
@@ -212,54 +235,61 @@ class Layout:
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self._kind = kind_of(messages[0])
-        self._keys = _common_keys(messages) if self._kind == "dict" else None
+        self._keys: list[Any] | None = None
+        if self._kind == "dict":
+            self._keys = _common_keys(messages)
         self._elements: list[Any] = []
         if self._kind == "set":
             self._elements = _frequent_elements(messages)
-        self._place_of = {element: place for place, element in enumerate(self._elements)}
-        self.names = self._names(self._plain(messages))
+        self._index_of = {element: index for index, element in enumerate(self._elements)}
+        self.names = self._names(self._without_keys(messages))
 
     def _names(self, messages: Sequence[Any]) -> list[str]:
-        """Names of the columns of plain messages."""
+        """Names of the columns of messages, of which dicts are lists already (``_without_keys``)."""
         if self._kind == "number":
             return ["the message"]
         array = self._array(messages)
         if array is not None:
-            if self._keys is not None and array.shape[1] == len(self._keys):
+            num_columns = array.shape[1]
+            if self._keys is not None and num_columns == len(self._keys):
                 return [f"value of {key!r}" for key in self._keys]
-            return [f"coordinate {i}" for i in range(array.shape[1])]
+            return [f"coordinate {i}" for i in range(num_columns)]
 
-        widest = max(len(self._numbers(message)) for message in messages)
-        width = min(widest, 2 * _MOST_PARTS)
+        most_numbers = max(len(self._numbers(message)) for message in messages)
+        num_columns = min(most_numbers, 2 * _MOST_PARTS)
         part = _PARTS.get(self._kind, "number")
         names = [f"({element!r} in it)" for element in self._elements]
-        names += [f"{part} {i}" for i in range(width - len(names))]
-        return [*names, _LENGTH]
+        names += [f"{part} {i}" for i in range(num_columns - len(names))]
+        return [*names, _LENGTH_NAME]
 
     def matrix(self, messages: Sequence[Any]) -> FloatArray:
-        """Numbers ``(n, F)`` of n messages; shorter ones are filled up."""
-        plain = self._plain(messages)
-        array = self._array(plain)
-        width = len(self.names)
-        has_lengths = self.names[-1] == _LENGTH
-        if array is not None and array.shape[1] == width and not has_lengths:
+        """Numbers ``(n, F)`` of n messages; those that a shorter message lacks are replaced by -1e308."""
+        without_keys = self._without_keys(messages)
+        array = self._array(without_keys)
+        num_columns = len(self.names)
+        has_lengths = self.names[-1] == _LENGTH_NAME
+        if array is not None and array.shape[1] == num_columns and not has_lengths:
             return array
 
-        rows = np.full((len(messages), width), _MISSING)
-        for row, message in zip(rows, plain, strict=True):
-            numbers = self._numbers(message)[:width]
+        rows = np.full((len(messages), num_columns), _MISSING)
+        for row, message in zip(rows, without_keys, strict=True):
+            numbers = self._numbers(message)[:num_columns]
             row[: len(numbers)] = numbers
             if has_lengths:
                 row[-1] = len(message)
         return rows
 
-    def _plain(self, messages: Sequence[Any]) -> Sequence[Any]:
-        """Messages as they are; of dicts with the same keys the values, in the order of the keys."""
+    def _without_keys(self, messages: Sequence[Any]) -> Sequence[Any]:
+        """Messages as they are, but dicts as lists.
+
+        Dicts that all have the keys of the first messages become their values, in the order of the keys; any
+        others become keys and values in turn.
+        """
         if self._kind != "dict":
             return messages
         if self._keys is not None and all(set(message) == set(self._keys) for message in messages):
             return [[message[key] for key in self._keys] for message in messages]
-        return [[part for item in _items(message) for part in item] for message in messages]
+        return [list(chain.from_iterable(_items(message))) for message in messages]
 
     def _array(self, messages: Sequence[Any]) -> FloatArray | None:
         """Numbers, or arrays and tuples of numbers of one shape, as rows; None for other messages."""
@@ -269,23 +299,28 @@ class Layout:
             array = np.asarray(messages)
         except ValueError:  # of different lengths
             return None
-        if array.dtype.kind not in "biuf":
+        is_numeric = array.dtype.kind in "biuf"  # bool, signed and unsigned integers, floats
+        if not is_numeric:
             return None
         return array.astype(np.float64).reshape(len(messages), -1)
 
     def _numbers(self, message: Any) -> list[float]:
-        """The numbers of one message, without its length."""
+        """The numbers of one message, without its length.
+
+        Of a set they say which frequent elements are in it (1 or 0), then the order of its first elements, as
+        their ranks among the frequent ones (-1 if an element is not frequent).
+        """
         if self._kind == "set":
-            places = [self._place_of.get(element, -1) for element in message]
-            is_element = [0.0] * len(self._elements)
-            for place in places:
-                if place >= 0:
-                    is_element[place] = 1.0
-            return [*is_element, *map(float, places[:_MOST_PLACES])]
+            order = [self._index_of.get(element, -1) for element in message]
+            is_in_set = [0.0] * len(self._elements)
+            for index in order:
+                if index >= 0:
+                    is_in_set[index] = 1.0
+            return [*is_in_set, *map(float, order[:_MOST_ORDERED])]
         numbers = list(_flatten(message))
         if self._kind == "number":
             return numbers
-        return numbers[1:]
+        return numbers[1:]  # the first is the length
 
 
 def _common_keys(messages: Sequence[Mapping[Any, Any]]) -> list[Any] | None:
@@ -309,28 +344,34 @@ def _frequent_elements(messages: Sequence[Any]) -> list[Any]:
 
 
 def _as_float(number: Any) -> float:
-    """A number as a float; infinite if it is too large."""
+    """A number as a float; infinite, with its sign, if it is too large for a float."""
     try:
         return float(number)
     except OverflowError:
-        return math.inf if number > 0 else -math.inf
+        if number > 0:
+            return math.inf
+        return -math.inf
 
 
 def _flatten(message: Any) -> Iterator[float]:
-    """Yield the numbers in a message of any kind, the length of a sequence before its parts."""
+    """Yield the numbers in a message of any kind, the length of all but a number before its parts.
+
+    Objects of no kind, which may lie in a sequence or a dict, are read as their text.
+    """
     kind = kind_of(message)
     if kind == "number":
         yield _as_float(message)
         return
     if kind not in ("sequence", "set", "bytes", "dict"):
-        text = str(message)
-        yield float(len(text))
-        yield from map(ord, text[:_MOST_PARTS])
+        characters = str(message)
+        yield float(len(characters))
+        yield from map(ord, characters[:_MOST_PARTS])
         return
 
     yield float(len(message))
     if kind == "bytes":
-        first_bytes = np.frombuffer(bytes(message), np.uint8)[: _MOST_PARTS // 8]
+        most_bytes = _MOST_PARTS // _BITS_PER_BYTE
+        first_bytes = np.frombuffer(bytes(message), np.uint8)[:most_bytes]
         yield from np.unpackbits(first_bytes).tolist()
         return
     if kind == "sequence":

@@ -38,8 +38,17 @@ _MOST_FLOATS = 16
 _MOST_KEPT = 24
 """Largest number of features that are handed to a tree."""
 
-_MESSAGES_PER_CELL = 4
-"""Least average number of messages of the cells of a pair of columns."""
+_MESSAGES_PER_PAIR_OF_BINS = 4
+"""Least average number of messages for each pair of bins of a pair of columns."""
+
+_MANTISSA_BITS = 53
+"""Number of significant bits of a float."""
+
+_LOWEST_BIT_OF_ZERO = 1100.0
+"""Stands for the exponent of the lowest bit of zero: above that of any other float."""
+
+_LEAST_SPREAD = 1e-300
+"""Added to standard deviations, so that a constant column can be divided by its own."""
 
 _STEPS_PER_E = 4
 """Steps of the codes of odds for each factor of e."""
@@ -52,12 +61,12 @@ class Threshold(NamedTuple):
     """A feature in words, and the value at which it is cut in two.
 
     Attributes:
-        text: the feature.
+        feature: the feature, in words.
         value: messages at or above this value lie on the right.
         kind: ``"number"``, or ``"odds"`` of the two labels that send a message.
     """
 
-    text: str
+    feature: str
     value: float
     kind: Literal["number", "odds"]
 
@@ -65,30 +74,28 @@ class Threshold(NamedTuple):
 class Features:
     """Features learned from messages ``(n, F)`` of each of several labels.
 
+    They are numbered. First come the numbers: columns of the messages, a projection, and fractions and lowest
+    bits of some columns; thresholds divide each into bins. Then come the combinations: pairs of columns, and
+    last the whole message. The value of a combination is the label that sent it most often when the features
+    were learned (of two labels, the odds of the second).
+
     Args:
         messages: messages of each label, as many of one as of another.
         floats: whether to look at the fractions and the lowest bits of floats.
     """
 
     def __init__(self, messages: list[FloatArray], floats: bool) -> None:
-        everything = np.concatenate(messages)
-        num_labels = len(messages)
-        self._choose_columns(everything, floats)
-        self._choose_projection(messages, everything)
-        self._cuts = [_thresholds(np.unique(column)) for column in self._numbers(everything)]
-        self._sizes = [len(cuts) + 1 for cuts in self._cuts]
-        self._choose_pairs(len(everything))
-        self._repeated = _repeated_messages(everything)
-
-        bins = self._bins(everything)
-        labels = np.repeat(np.arange(num_labels), len(messages[0]))
-        num_cells = [self._sizes[i] * self._sizes[j] for i, j in self._pairs]
-        num_cells.append(len(self._repeated) + 1)
-        self._senders = []
-        for place, size in enumerate(num_cells):
-            cells = self._cells(place, bins, everything)
-            self._senders.append(_senders(cells * num_labels + labels, size, num_labels))
-        self._kept = np.arange(len(self._cuts) + len(self._senders))
+        all_messages = np.concatenate(messages)
+        self._choose_columns(all_messages, floats)
+        self._choose_projection(messages)
+        numbers = self._numbers(all_messages)
+        self._thresholds = [_thresholds(np.unique(number)) for number in numbers]
+        self._num_bins = [len(thresholds) + 1 for thresholds in self._thresholds]
+        self._choose_pairs(len(all_messages))
+        self._repeated = _repeated_messages(all_messages)
+        self._learn_senders(messages)
+        # Until `choose` keeps the best features, all are kept.
+        self._kept = np.arange(len(self._thresholds) + len(self._senders))
 
     def _choose_columns(self, messages: FloatArray, floats: bool) -> None:
         """Choose the columns to search, evenly among those that vary, and those to read bit by bit."""
@@ -96,72 +103,98 @@ class Features:
         varying = np.flatnonzero(varies)
         step = math.ceil(len(varying) / _MOST_SEARCHED) or 1
         self._columns = varying[::step]
-        self._floats = self._columns[:0]
+        self._float_columns = self._columns[:0]
         if floats:
             is_fraction = has_fractions(messages[:, self._columns])
-            self._floats = self._columns[is_fraction][:_MOST_FLOATS]
+            self._float_columns = self._columns[is_fraction][:_MOST_FLOATS]
 
-    def _choose_projection(self, messages: list[FloatArray], everything: FloatArray) -> None:
+    def _choose_projection(self, messages: list[FloatArray]) -> None:
         """Choose the direction in which the mean messages of two labels differ most."""
+        all_messages = np.concatenate(messages)
+        varies = (all_messages != all_messages[:1]).any(axis=0)
         with np.errstate(all="ignore"):
-            spread = everything.std(axis=0) + 1e-300
+            spread = all_messages.std(axis=0) + _LEAST_SPREAD
             means = np.stack([of_label.mean(axis=0) for of_label in messages]) / spread
             distances = np.stack([np.square(means - mean).sum(axis=-1) for mean in means])
             one, other = np.unravel_index(distances.argmax(), distances.shape)
             weights = (means[one] - means[other]) / spread
-            if np.count_nonzero((everything != everything[:1]).any(axis=0)) <= 1:
-                weights = weights * 0.0  # a single column is a feature already
-        self._weights = np.nan_to_num(weights, posinf=0.0, neginf=0.0)
+        if np.count_nonzero(varies) <= 1:
+            # A single column that varies is a feature already.
+            weights = np.zeros_like(weights)
+        self._projection = np.nan_to_num(weights, posinf=0.0, neginf=0.0)
 
     def _choose_pairs(self, num_messages: int) -> None:
-        """Choose pairs of columns with few cells for the number of messages."""
-        paired = range(min(len(self._columns), _MOST_PAIRED))
-        most_cells = num_messages // _MESSAGES_PER_CELL
-        self._pairs = [
-            (i, j)
-            for i, j in combinations(paired, 2)
-            if self._sizes[i] * self._sizes[j] <= most_cells
-        ]
+        """Choose pairs of columns with few pairs of bins for the number of messages."""
+        most_pairs_of_bins = num_messages // _MESSAGES_PER_PAIR_OF_BINS
+        self._pairs = []
+        for i, j in combinations(range(min(len(self._columns), _MOST_PAIRED)), 2):
+            if self._num_bins[i] * self._num_bins[j] <= most_pairs_of_bins:
+                self._pairs.append((i, j))
+
+    def _learn_senders(self, messages: list[FloatArray]) -> None:
+        """Learn, for each combination, which label sends each of its values most often."""
+        num_labels = len(messages)
+        all_messages = np.concatenate(messages)
+        labels = np.repeat(np.arange(num_labels), len(messages[0]))
+        bins = self._bins(all_messages)
+        sizes = [self._num_bins[i] * self._num_bins[j] for i, j in self._pairs]
+        sizes.append(len(self._repeated) + 1)
+
+        self._senders = []
+        for combination, size in enumerate(sizes):
+            values = self._combined(combination, bins, all_messages)
+            values_and_labels = values * num_labels + labels
+            counts = np.bincount(values_and_labels, minlength=size * num_labels)
+            self._senders.append(_senders(counts.reshape(size, num_labels)))
 
     def _numbers(self, messages: FloatArray) -> list[FloatArray]:
         """Numbers ``(n,)`` of every feature that is a number, in order."""
         with np.errstate(all="ignore"):
             columns = messages.T[self._columns]
-            projection = messages @ self._weights
-            of_floats = messages[:, self._floats].T
-            fractions = of_floats - np.floor(of_floats)
-            lowest_bits = _lowest_bit(of_floats)
+            projection = messages @ self._projection
+            floats = messages[:, self._float_columns].T
+            fractions = floats - np.floor(floats)
+            lowest_bits = _lowest_bit(floats)
         return [*columns, projection, *fractions, *lowest_bits]
 
     def _bins(self, messages: FloatArray) -> Callable[[int], IntArray]:
-        """Function from the place of a number to its bins ``(n,)``."""
+        """Function from a feature that is a number to the bins ``(n,)`` of the messages, computed once."""
         numbers = self._numbers(messages)
 
-        def bins_of(place: int) -> IntArray:
-            return np.searchsorted(self._cuts[place], numbers[place], side="right")
+        @cache
+        def bins_of(feature: int) -> IntArray:
+            """Bins ``(n,)`` of one number: how many thresholds it has reached."""
+            return np.searchsorted(self._thresholds[feature], numbers[feature], side="right")
 
-        return cache(bins_of)
+        return bins_of
 
-    def _cells(self, place: int, bins: Callable[[int], IntArray], messages: FloatArray) -> IntArray:
-        """Cells ``(n,)`` of a pair of columns; after the pairs, of whole messages."""
-        if place < len(self._pairs):
-            one, other = self._pairs[place]
-            return bins(one) * self._sizes[other] + bins(other)
-        rows = _as_keys(messages)
-        nearest = np.searchsorted(self._repeated, rows).clip(max=len(self._repeated) - 1)
-        is_known = self._repeated[nearest] == rows
-        return np.where(is_known, nearest + 1, 0)
+    def _combined(
+        self, combination: int, bins: Callable[[int], IntArray], messages: FloatArray
+    ) -> IntArray:
+        """Values ``(n,)`` of a combination, from 0 on: a pair of bins, or after the pairs a whole message.
+
+        The value of a whole message is its place among the repeated ones, from 1 on; 0 for all others.
+        """
+        if combination < len(self._pairs):
+            one, other = self._pairs[combination]
+            return bins(one) * self._num_bins[other] + bins(other)
+        keys = _as_keys(messages)
+        nearest = np.searchsorted(self._repeated, keys).clip(max=len(self._repeated) - 1)
+        is_repeated = self._repeated[nearest] == keys
+        return np.where(is_repeated, nearest + 1, 0)
 
     def codes(self, messages: FloatArray) -> npt.NDArray[np.uint16]:
         """Codes ``(n, kept)`` of the features that are kept."""
         codes = np.empty((len(messages), len(self._kept)), dtype=np.uint16)
         bins = self._bins(messages)
+        num_numbers = len(self._thresholds)
         for column, feature in zip(codes.T, self._kept.tolist(), strict=True):
-            place = feature - len(self._cuts)
-            if place < 0:
+            if feature < num_numbers:
                 column[:] = bins(feature)
             else:
-                column[:] = self._senders[place][self._cells(place, bins, messages)]
+                combination = feature - num_numbers
+                values = self._combined(combination, bins, messages)
+                column[:] = self._senders[combination][values]
         return codes
 
     def choose(self, messages: FloatArray, labels: IntArray) -> npt.NDArray[np.uint16]:
@@ -172,7 +205,8 @@ class Features:
 
         # What a pair or a whole message tells counts only beyond what its columns tell.
         gains = scores.copy()
-        for feature, (one, other) in enumerate(self._pairs, start=len(self._cuts)):
+        first_pair = len(self._thresholds)
+        for feature, (one, other) in enumerate(self._pairs, start=first_pair):
             gains[feature] -= scores[one] + scores[other]
         gains[-1] -= scores[:-1].max(initial=0.0)
         self._kept = np.argsort(-gains, kind="stable")[:_MOST_KEPT]
@@ -189,22 +223,30 @@ class Features:
             names: names of the columns of messages.
             labels: the two labels from whose messages the features were learned.
         """
-        place = int(self._kept[feature])
-        if place < len(self._cuts):
-            column_names = [names[i] for i in self._columns]
-            float_names = [names[i] for i in self._floats]
-            texts = [*column_names, "a projection of all numbers"]
-            texts += [f"the fraction of {name}" for name in float_names]
-            texts += [f"the exponent of the lowest bit of {name}" for name in float_names]
-            return Threshold(texts[place], float(self._cuts[place][code]), "number")
+        kept_feature = int(self._kept[feature])
+        num_numbers = len(self._thresholds)
+        if kept_feature < num_numbers:
+            value = float(self._thresholds[kept_feature][code])
+            return Threshold(self._number_names(names)[kept_feature], value, "number")
 
-        place -= len(self._cuts)
-        text = "this very message"
-        if place < len(self._pairs):
-            pair = [names[self._columns[i]] for i in self._pairs[place]]
-            text = f"this pair of values, {pair[0]} and {pair[1]},"
+        combination = kept_feature - num_numbers
+        name = "this very message"
+        if combination < len(self._pairs):
+            one, other = self._pairs[combination]
+            first_name = names[self._columns[one]]
+            second_name = names[self._columns[other]]
+            name = f"this pair of values, {first_name} and {second_name},"
+        # Half way between this code and the next, turned back into odds.
         odds = math.exp((code + 0.5 - _EVEN_ODDS) / _STEPS_PER_E)
-        return Threshold(text, odds, "odds")
+        return Threshold(name, odds, "odds")
+
+    def _number_names(self, names: list[str]) -> list[str]:
+        """Names of the features that are numbers, in the order of ``_numbers``, from the columns' names."""
+        column_names = [names[i] for i in self._columns]
+        float_names = [names[i] for i in self._float_columns]
+        fraction_names = [f"the fraction of {name}" for name in float_names]
+        bit_names = [f"the exponent of the lowest bit of {name}" for name in float_names]
+        return [*column_names, "a projection of all numbers", *fraction_names, *bit_names]
 
 
 def has_fractions(messages: FloatArray) -> npt.NDArray[np.bool_]:
@@ -214,55 +256,82 @@ def has_fractions(messages: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _largest_chi_square(codes: IntArray, labels: IntArray, num_labels: int) -> float:
-    """Largest chi-square statistic of labels on either side of a threshold of codes ``(n,)``."""
-    size = int(codes.max()) + 1
-    cells = codes * np.int64(num_labels) + labels
-    counts = np.bincount(cells, minlength=size * num_labels).reshape(size, num_labels)
+    """Largest chi-square statistic of a label's count above a threshold, over labels and thresholds.
+
+    Args:
+        codes: codes of one feature, ``(n,)``; a message is above a threshold if its code is at least that.
+        labels: labels of the messages, ``(n,)``, each of them equally often.
+        num_labels: number of labels.
+    """
+    num_messages = len(labels)
+    num_codes = int(codes.max()) + 1
+    codes_and_labels = codes * np.int64(num_labels) + labels
+    counts = np.bincount(codes_and_labels, minlength=num_codes * num_labels)
+    counts = counts.reshape(num_codes, num_labels)
     above = counts[::-1].cumsum(axis=0)[::-1]  # (codes, labels): messages at or above each code
-    share = above.sum(axis=-1) / len(labels)
-    variance = len(labels) * share * (1.0 - share) * (num_labels - 1) / num_labels**2
-    excess = np.square(above - share[:, None] * above[0]).max(axis=-1)
-    return float((excess / (variance + 0.5)).max())
+
+    share_above = above.sum(axis=-1) / num_messages
+    messages_by_label = above[0]
+    expected = share_above[:, None] * messages_by_label
+    variance = num_messages * share_above * (1.0 - share_above) * (num_labels - 1) / num_labels**2
+    largest_excess = np.square(above - expected).max(axis=-1)
+    # The half keeps the statistic finite and small where few messages are above or below.
+    return float((largest_excess / (variance + 0.5)).max())
 
 
 def _repeated_messages(messages: FloatArray) -> npt.NDArray[np.void]:
-    """Messages that came more than once, sorted; at least one message."""
+    """Messages that came more than once, as sorted keys; the first key too, so that there is one."""
     keys, counts = np.unique(_as_keys(messages), return_counts=True)
     is_kept = counts > 1
     is_kept[0] = True
     return keys[is_kept]
 
 
-def _senders(cells: IntArray, size: int, num_labels: int) -> IntArray:
-    """Senders of the messages of each cell: log odds of two labels, as codes, or the likeliest of many."""
-    counts = np.bincount(cells, minlength=size * num_labels).reshape(size, num_labels)
+def _senders(counts: IntArray) -> IntArray:
+    """Codes ``(values,)`` of the likeliest sender of each value, from counts ``(values, labels)``.
+
+    Of two labels the code is the log odds of the second, in steps; of more, it is one more than the likeliest
+    label, or 0 for a value that no label sent.
+    """
+    num_labels = counts.shape[1]
     if num_labels > 2:
-        return np.where(counts.any(axis=-1), counts.argmax(axis=-1) + 1, 0)
+        was_sent = counts.any(axis=-1)
+        return np.where(was_sent, counts.argmax(axis=-1) + 1, 0)
     log_odds = np.log((counts[:, 1] + 0.5) / (counts[:, 0] + 0.5))
     steps = np.rint(_STEPS_PER_E * log_odds)
     return steps.clip(-_EVEN_ODDS, _EVEN_ODDS).astype(np.int64) + _EVEN_ODDS
 
 
 def _as_keys(messages: FloatArray) -> npt.NDArray[np.void]:
-    """Messages ``(n, F)`` as their bits, which can be compared and sorted ``(n,)``."""
+    """Messages ``(n, F)`` as keys ``(n,)``, their bits, which can be compared and sorted."""
     rows = np.ascontiguousarray(messages)
-    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+    bytes_of_row = rows.itemsize * rows.shape[1]
+    return rows.view(np.dtype((np.void, bytes_of_row))).reshape(-1)
 
 
 def _lowest_bit(numbers: FloatArray) -> FloatArray:
     """Exponent of the lowest bit that is set in a float: the grid on which it lies; 1100 for zero."""
     mantissa, exponent = np.frexp(numbers)
     mantissa = np.nan_to_num(mantissa, posinf=0.0, neginf=0.0)
-    whole = np.abs(mantissa * 2.0**53).astype(np.int64)
-    lowest = np.log2((whole & -whole).clip(1).astype(np.float64))
-    return np.where(whole > 0, exponent - 53.0 + lowest, 1100.0)
+    whole = np.abs(mantissa * 2.0**_MANTISSA_BITS).astype(np.int64)
+    lowest_set_bit = whole & -whole
+    # The clip is for zero, which has no bit that is set.
+    place = np.log2(lowest_set_bit.clip(1).astype(np.float64))
+    return np.where(whole > 0, exponent - _MANTISSA_BITS + place, _LOWEST_BIT_OF_ZERO)
 
 
 def _thresholds(values: FloatArray) -> FloatArray:
-    """Thresholds of a column: all its sorted values but the first, or, of many, some of them."""
-    last = len(values) - 1
-    if last <= _MOST_VALUES:
+    """Choose the thresholds of a column from its distinct values, which rise.
+
+    All but the smallest are thresholds if they are few. Of many, these are: 64 at even ranks, and some near
+    either end.
+    """
+    largest_rank = len(values) - 1
+    if largest_rank <= _MOST_VALUES:
         return values[1:]
-    even = np.linspace(0, last, _CUTS + 2)[1:-1]
-    ranks = np.concatenate([even, _NEAR_THE_ENDS, last + 1 - _NEAR_THE_ENDS]).astype(int)
-    return values[np.unique(ranks.clip(1, last))]
+    even = np.linspace(0, largest_rank, _CUTS + 2)[1:-1]
+    near_smallest = _NEAR_THE_ENDS
+    near_largest = len(values) - _NEAR_THE_ENDS
+    ranks = np.concatenate([even, near_smallest, near_largest]).astype(int)
+    ranks = np.unique(ranks.clip(1, largest_rank))
+    return values[ranks]

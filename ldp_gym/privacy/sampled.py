@@ -46,8 +46,8 @@ _MOST_LABELS = 32
 _MOST_PAIRS = 3
 """Largest number of label pairs chosen by one criterion; there are two criteria."""
 
-_PLAIN_SHARE = 0.5
-"""Share of uniforms that are drawn as they are in a game: no weight exceeds its inverse."""
+_UNCHANGED_SHARE = 0.5
+"""Share of messages whose uniforms are drawn as in a game: no weight exceeds its inverse."""
 
 _LEAST_UNIFORM = 1e-12
 """Least distance from 0 or 1 of a uniform that is drawn close to them."""
@@ -60,6 +60,15 @@ _SHIFTING_DRAWS = 1000
 
 _ELITE_SHARE = 0.1
 """Share of the messages, those with the largest density ratios, towards which uniforms are shifted."""
+
+_LARGEST_LOG_WEIGHT = 700.0
+"""Largest logarithm of a density of shifted uniforms: the exponential of a larger one overflows."""
+
+_SMALLEST_INSIDE = 2.0**-54
+"""Smallest uniform that a channel is given."""
+
+_LARGEST_INSIDE = 1.0 - 2.0**-53
+"""Largest uniform that a channel is given: the largest float below 1."""
 
 _LARGEST_LOG_RATIO = 50.0
 """Log density ratios are cut off here when label pairs are compared by their mean."""
@@ -107,10 +116,9 @@ def sample_messages(
     """Draw messages of a channel at candidates ``(K, M)``, and compare their densities with its promise."""
     audit = _SampledAudit(channel, candidates, posterior, np.random.default_rng(seed))
     pairs = audit.choose_pairs(samples // 4)
-    estimates = [
-        audit.estimate_delta(pair, samples // (2 * len(pairs)), ERROR_RATE / len(pairs))
-        for pair in pairs
-    ]
+    samples_per_pair = samples // (2 * len(pairs))
+    error_per_pair = ERROR_RATE / len(pairs)
+    estimates = [audit.estimate_delta(pair, samples_per_pair, error_per_pair) for pair in pairs]
     worst = max(estimates, key=lambda estimate: (estimate.low, estimate.value))
     assert audit.largest is not None, "messages have been drawn"
     return MessageSample(audit.num_messages, audit.largest, worst, audit.impossible)
@@ -140,27 +148,47 @@ class _SampledAudit:
         senders = np.arange(num_labels)
         if num_labels > _MOST_LABELS:
             senders = np.sort(self.rng.choice(num_labels, _MOST_LABELS, replace=False))
+        # Few enough for the memory, but at least four messages of each sender.
         samples = max(min(samples, MOST_DENSITIES // num_labels), 4 * len(senders))
-        places = np.arange(samples) % len(senders)
+        sender_indices = np.arange(samples) % len(senders)
+        labels = senders[sender_indices]
         uniforms, weights = _draw_uniforms(self.rng, samples, self.channel.num_uniforms)
-        log_density = self._log_density(senders[places], uniforms)
+        log_density = self._log_density(labels, uniforms)
 
-        own = log_density[np.arange(samples), senders[places]]
+        own = log_density[np.arange(samples), labels]
         with np.errstate(invalid="ignore"):
             log_ratio = np.nan_to_num(own[:, None] - log_density, nan=0.0, posinf=np.inf)
         excess = weights[:, None] * _excess(log_ratio, self.channel.epsilon)
         evidence = weights[:, None] * np.minimum(log_ratio, _LARGEST_LOG_RATIO)
 
-        chosen: dict[tuple[int, int], None] = {}
-        for criterion in (excess, evidence):
-            by_sender = np.zeros((len(senders), num_labels))
-            np.add.at(by_sender, places, criterion)
-            by_sender[np.arange(len(senders)), senders] = -np.inf  # a label against itself
-            order = np.argsort(-by_sender, axis=None, kind="stable")[:_MOST_PAIRS]
-            for sender, other in zip(*np.unravel_index(order, by_sender.shape), strict=True):
-                if int(senders[sender]) != int(other):
-                    chosen[int(senders[sender]), int(other)] = None
-        return list(chosen)
+        pairs = self._largest_pairs(excess, sender_indices, senders)
+        for pair in self._largest_pairs(evidence, sender_indices, senders):
+            if pair not in pairs:
+                pairs.append(pair)
+        return pairs
+
+    def _largest_pairs(
+        self, criterion: FloatArray, sender_indices: IntArray, senders: IntArray
+    ) -> list[tuple[int, int]]:
+        """Up to three pairs of a sender and another label with the largest sums of a criterion.
+
+        Args:
+            criterion: value of each message for each other label, ``(n, M)``.
+            sender_indices: index of each message's label in ``senders``, ``(n,)``.
+            senders: the labels that sent messages.
+        """
+        sums = np.zeros((len(senders), self.channel.num_labels))
+        np.add.at(sums, sender_indices, criterion)
+        sums[np.arange(len(senders)), senders] = -np.inf  # a label against itself
+        largest = np.argsort(-sums, axis=None, kind="stable")[:_MOST_PAIRS]
+        rows, others = np.unravel_index(largest, sums.shape)
+        pairs = []
+        for row, other in zip(rows, others, strict=True):
+            sender = int(senders[row])
+            # With two labels there are fewer than three pairs, and a label against itself comes last.
+            if sender != int(other):
+                pairs.append((sender, int(other)))
+        return pairs
 
     def estimate_delta(self, pair: tuple[int, int], samples: int, error: float) -> SampledDelta:
         """Estimate the delta of the first label against the second, with an interval."""
@@ -169,11 +197,15 @@ class _SampledAudit:
         log_ratio = self._log_ratio(pair, uniforms)
         terms = weights * _excess(log_ratio, self.channel.epsilon)
         low = least_mean(terms, error / 2.0)
-        high = largest_mean_below(terms, 1.0 / _PLAIN_SHARE, error / 2.0)
+        high = largest_mean_below(terms, 1.0 / _UNCHANGED_SHARE, error / 2.0)
         return SampledDelta(float(terms.mean()), low, min(high, 1.0), pair)
 
     def _shift_towards(self, pair: tuple[int, int]) -> FloatArray:
-        """Find the mean of normal scores that makes large density ratios frequent (cross-entropy method)."""
+        """Find the mean of normal scores that makes large density ratios frequent (cross-entropy method).
+
+        In each round, messages are drawn at the present mean; the next one is the mean of those with the
+        largest ratios, weighted as if they had been drawn at mean 0.
+        """
         from scipy.special import ndtr
 
         shift = np.zeros(self.channel.num_uniforms)
@@ -212,25 +244,37 @@ class _SampledAudit:
         for part, log_density in log_densities(
             self.channel, messages, self.candidates, self.posterior
         ):
-            self._look_at(labels[start : start + len(part)], part, log_density)
+            self._record_largest(labels[start : start + len(part)], part, log_density)
             start += len(part)
             parts.append(log_density if columns is None else log_density[:, columns])
         return np.concatenate(parts)
 
-    def _look_at(self, labels: IntArray, messages: Messages, log_density: FloatArray) -> None:
-        """Note the largest density ratio, and a message that its own label never sends as declared."""
+    def _record_largest(
+        self, labels: IntArray, messages: Messages, log_density: FloatArray
+    ) -> None:
+        """Keep the largest density ratio so far, and a message that its own label cannot have sent.
+
+        Args:
+            labels: labels of the messages, ``(n,)``.
+            messages: the messages, ``(n, *message_shape)``.
+            log_density: their declared log densities for every label, ``(n, M)``.
+        """
         own = log_density[np.arange(len(labels)), labels]
-        impossible: BoolArray = (own == -np.inf) | ~(log_density < np.inf).all(axis=-1)
-        if impossible.any():
-            first = int(np.argmax(impossible))
+        is_finite = (log_density < np.inf).all(axis=-1)  # False for NaN
+        is_impossible: BoolArray = (own == -np.inf) | ~is_finite
+        if is_impossible.any():
+            first = int(np.argmax(is_impossible))
             self.impossible = (
                 f"a positive density of every message: {messages[first]!r}, sent by label "
                 f"{labels[first]}, has {log_density[first]}"
             )
-        sound = ~impossible
-        if not sound.any():
-            sound[:] = True
-        largest = largest_ratio(np.nan_to_num(log_density[sound], nan=-np.inf), messages[sound])
+
+        # Impossible messages are left out, unless there are no others: some ratio must be reported.
+        is_compared = ~is_impossible
+        if is_impossible.all():
+            is_compared = is_impossible
+        without_nan = np.nan_to_num(log_density[is_compared], nan=-np.inf)
+        largest = largest_ratio(without_nan, messages[is_compared])
         if self.largest is None or largest.epsilon > self.largest.epsilon:
             self.largest = largest
 
@@ -249,31 +293,34 @@ def _draw_uniforms(
 ) -> tuple[FloatArray, FloatArray]:
     """Draw uniforms ``(n, U)`` from the mixture, and the weights ``(n,)`` that make means unbiased.
 
-    Half of them are plain. The others have one number close to 0 or 1; with a shift, half of the others are
-    shifted instead.
+    Half of the rows are uniform. The others have one number close to 0 or 1; with a shift ``(U,)`` of their
+    normal scores, half of the others are shifted instead.
     """
     from scipy.special import ndtr, ndtri
 
     uniforms = _inside(rng.random((count, num_uniforms)))
     if num_uniforms == 0:
         return uniforms, np.ones(count)
-    shifted_share = 0.0 if shift is None else (1.0 - _PLAIN_SHARE) / 2.0
-    edge_share = 1.0 - _PLAIN_SHARE - shifted_share
-    component = rng.random(count)
+    shifted_share = 0.0
+    if shift is not None:
+        shifted_share = (1.0 - _UNCHANGED_SHARE) / 2.0
+    edge_share = 1.0 - _UNCHANGED_SHARE - shifted_share
+    component = rng.random(count)  # decides how a row is drawn
 
     at_edge = np.flatnonzero(component < edge_share)
     distances = _LEAST_UNIFORM ** rng.random(len(at_edge))  # log-uniform
     is_near_one = rng.random(len(at_edge)) < 0.5
-    places = rng.integers(num_uniforms, size=len(at_edge))
-    uniforms[at_edge, places] = _inside(np.where(is_near_one, 1.0 - distances, distances))
+    columns = rng.integers(num_uniforms, size=len(at_edge))
+    uniforms[at_edge, columns] = _inside(np.where(is_near_one, 1.0 - distances, distances))
 
-    density = np.full(count, _PLAIN_SHARE)
+    density = np.full(count, _UNCHANGED_SHARE)
     if shift is not None:
         shifted = np.flatnonzero(component >= 1.0 - shifted_share)
         scores = shift + rng.standard_normal((len(shifted), num_uniforms))
         uniforms[shifted] = _inside(ndtr(scores))
         log_shifted_density = ndtri(uniforms) @ shift - 0.5 * shift @ shift
-        density += shifted_share * np.exp(np.minimum(log_shifted_density, 700.0))
+        shifted_density = np.exp(np.minimum(log_shifted_density, _LARGEST_LOG_WEIGHT))
+        density += shifted_share * shifted_density
 
     near_zero = _log_uniform_density(uniforms).mean(axis=-1)
     near_one = _log_uniform_density(1.0 - uniforms).mean(axis=-1)
@@ -289,4 +336,4 @@ def _log_uniform_density(uniforms: FloatArray) -> FloatArray:
 
 def _inside(uniforms: FloatArray) -> FloatArray:
     """Uniforms moved strictly inside (0, 1)."""
-    return np.clip(uniforms, 2.0**-54, 1.0 - 2.0**-53)
+    return np.clip(uniforms, _SMALLEST_INSIDE, _LARGEST_INSIDE)
