@@ -85,7 +85,8 @@ def tables(monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_tables_findings_and_names_are_those_of_the_data(page, tables):
-    assert tables.written(page.read_text()) == page.read_text()
+    text = page.read_text()
+    assert tables.written(text) == text, f"{page.name} is not that of its data: run `make tables`"
 
 
 def test_the_page_on_speed_has_measured_numbers_in_its_tables_only():
@@ -139,7 +140,9 @@ def test_every_registered_name_has_a_section_in_the_reference(reference, kind):
 def test_every_registered_name_is_on_the_page_of_the_game(kind):
     page = (ROOT / "docs" / "game.md").read_text()
     links = re.findall(rf"\[`(.+?)`\]\(reference/{kind}\.md#", page)
-    assert sorted(set(links)) == sorted(REGISTRIES[kind])
+    missing = set(REGISTRIES[kind]) - set(links)
+    assert not missing, f"docs/game.md lists no {sorted(missing)}: run `make tables`"
+    assert set(links) == set(REGISTRIES[kind]), "docs/game.md lists parts that are gone"
 
 
 @pytest.mark.parametrize("package", [ldp_gym, ldp_agents, ldp_bench], ids=lambda p: p.__name__)

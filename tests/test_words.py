@@ -31,7 +31,8 @@ def test_no_public_class_function_or_module_has_a_name_twice():
                 places[node.name].append(f"{path}:{node.lineno}")
     for package in (path for root in PACKAGES for path in root.rglob("__init__.py")):
         places[package.parent.name].append(package.parent.relative_to(ROOT).as_posix())
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not twice, f"a public name stands for one thing: rename one of each pair in {twice}"
 
 
 def test_docstrings_open_with_a_noun_or_a_verb():
@@ -39,4 +40,7 @@ def test_docstrings_open_with_a_noun_or_a_verb():
         str(path): HEADLESS.findall(path.read_text(encoding="utf-8"))
         for path in [*FILES, *PROGRAMS]
     }
-    assert {name: lines for name, lines in found.items() if lines} == {}
+    headless = {name: lines for name, lines in found.items() if lines}
+    assert not headless, (
+        f"open these docstrings with a noun phrase or an imperative verb: {headless}"
+    )

@@ -174,7 +174,7 @@ class EquivariantPolicy(ActorCriticPolicy):
 
 
 class Trainer(NamedTuple):
-    """What is trained: settings of PPO that differ, rounds, and the network."""
+    """Training run: the settings of PPO that differ, the rounds, and the network."""
 
     name: str
     env_id: str

@@ -47,7 +47,7 @@ class Questions(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What a contrast's coefficients are multiplied with, label by label.
+    """Factors of a contrast's coefficients, label by label.
 
     Attributes:
         values: the factors, ``(..., K, M)``: the candidates, or numbers with the same sums.

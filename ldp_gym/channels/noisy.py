@@ -37,7 +37,7 @@ from ldp_gym.core.arrays import (
 )
 
 CALIBRATIONS = ("paper", "tight")
-"""What the noise is scaled to: the paper's bound on a range, or the range at the candidates."""
+"""Yardstick of the noise: the paper's bound on a range, or the range at the candidates."""
 
 _CHUNK = 2**14
 """Number of distances computed at a time, small enough to stay in the cache of one core."""
@@ -90,7 +90,7 @@ class Noise(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """What messages that reveal one coordinate say about the labels.
+    """Content of messages that reveal one coordinate.
 
     Attributes:
         distances: distance of each label's level above the revealed value, in noise scales,

@@ -53,7 +53,7 @@ class _Scales(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """What messages reveal.
+    """Content of messages: what each of them reveals.
 
     Attributes:
         reports: the reports x, ``(..., 1)``.

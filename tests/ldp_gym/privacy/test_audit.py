@@ -182,7 +182,11 @@ def laws(table):
 def test_delta_is_that_of_an_enumeration_by_hand(name):
     """Excess of one label's probabilities over e^eps times another's, summed over the messages."""
     table = np.random.default_rng(0).dirichlet(np.full(6, 0.4), size=3)
-    law = laws(table)[name]
+    by_hand = laws(table)
+    assert name in by_hand, (
+        f"work out the probabilities of {name!r} by hand, and add them to laws()"
+    )
+    law = by_hand[name]
     np.testing.assert_allclose(law.sum(axis=0), 1.0)
     channel = make_channel(name, 3, 6, 50, **({"turns": 0} if name == "challenge" else {}))
     for epsilon in (0.2, 0.5, 0.9, 1.0):
