@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -51,13 +52,13 @@ _NO_BEST = -2
 _MOST_TOGETHER = 1024
 """Largest number of episodes that are played together."""
 
-_LEAST_STEPPED = 256
+_FEWEST_STEPPED = 256
 """Smallest number of episodes that a stepped learner plays together, if there are as many."""
 
 _PIECES = 16
 """Target number of pieces into which the episodes are cut."""
 
-_LEAST_ROUNDS = 256
+_FEWEST_ROUNDS = 256
 """Smallest block of tape that pieces leave room for, in rounds."""
 
 
@@ -105,6 +106,7 @@ class Evaluation:
         return self._loss("tv")
 
     def _loss(self, name: str) -> FloatArray:
+        """Cumulative loss of a name, in the shape of :attr:`kl`; an error if it was not computed."""
         if name not in self.losses:
             known = ", ".join(self.losses)
             raise ValueError(
@@ -172,21 +174,23 @@ class Evaluation:
         if not self.has_all_truths:
             return self
         worst = self.worst_truth
-        return self._with({name: values[worst] for name, values in self._per_episode.items()})
+        at_worst = {name: values[worst] for name, values in self._per_episode.items()}
+        return self._with(at_worst)
 
     @property
     def _per_episode(self) -> dict[str, Any]:
-        """Arrays with a row per episode, on the last axis but one, by name."""
+        """All arrays but the checkpoints, by name; each has a row per episode, on the last axis but one."""
         arrays = {f"{_LOSS_PREFIX}{name}": sums for name, sums in self.losses.items()}
         for declared in fields(self):
+            if declared.name in ("rounds", "losses", "scenario"):
+                continue
             array = getattr(self, declared.name)
-            has_episodes = declared.name not in ("rounds", "losses", "scenario")
-            if has_episodes and array is not None:
+            if array is not None:
                 arrays[declared.name] = array
         return arrays
 
     def _with(self, arrays: Mapping[str, Any]) -> Evaluation:
-        """The same evaluation with other arrays per episode."""
+        """The same evaluation with other arrays per episode, named as in :attr:`arrays`."""
         changed = Evaluation.from_arrays({"rounds": self.rounds, **arrays})
         return replace(changed, scenario=self.scenario)
 
@@ -211,17 +215,19 @@ class Evaluation:
         """Share of episodes whose heaviest weight is on the best hypothesis; None without weights."""
         if self.weights is None:
             return None
-        return float((_heaviest(self.weights) == self.best).mean())
+        is_best = _heaviest(self.weights) == self.best
+        return float(is_best.mean())
 
     @property
     def decided(self) -> FloatArray:
         """First checkpoint with at most one hypothesis left, ``(episodes,)``; inf if there is none."""
         if self.left is None:
             raise ValueError("decided needs confidence sets: call evaluate(..., alpha=0.05)")
-        return np.where(self.left <= 1, self.rounds, np.inf).min(axis=-1)
+        is_decided = self.left <= 1
+        return np.where(is_decided, self.rounds, np.inf).min(axis=-1)
 
     def estimate(self, confidence: float = CONFIDENCE) -> Estimate:
-        """:attr:`risk` with its confidence interval, over the episodes."""
+        """Mean total KL (the largest of K means if every truth was played), with its confidence interval."""
         totals = np.atleast_2d(self.kl[..., -1])
         return largest_mean(totals, confidence, least=0.0)
 
@@ -236,10 +242,11 @@ class Evaluation:
             raise ValueError(f"two halves need at least 2 episodes, got {self.num_episodes}")
         totals = np.atleast_2d(self.kl[..., -1])
         selected = int(totals[:, :half].mean(axis=-1).argmax())
-        return largest_mean(totals[selected, None, half:], confidence, least=0.0)
+        second_half = totals[[selected], half:]
+        return largest_mean(second_half, confidence, least=0.0)
 
     def quantile(self, q: float, of: str = "kl", confidence: float = CONFIDENCE) -> Estimate:
-        """Estimate the quantile of an episode's total loss: at most this, with probability q.
+        """Estimate the q-quantile of an episode's total loss: the loss is at most this with probability q.
 
         Its interval is that of order statistics, which assumes nothing about the law of the losses;
         an end that the episodes are too few for is infinite. If every truth was played, it is the
@@ -276,7 +283,7 @@ class Evaluation:
         return "\n".join([*self._risk_lines(), *self._regret_lines()])
 
     def _risk_lines(self) -> list[str]:
-        """Text about the risk."""
+        """Lines of text about the risk: its estimate, rare failures, and the bias of the worst truth."""
         horizon = int(self.rounds[-1])
         first = (
             f"risk    {self.risk:,.2f} nats over {horizon:,} rounds, {self.num_episodes} episodes"
@@ -302,7 +309,7 @@ class Evaluation:
         return lines
 
     def _regret_lines(self) -> list[str]:
-        """Text about the best hypothesis, at the worst truth if every truth was played."""
+        """Lines of text about the best hypothesis, at the worst truth if every truth was played."""
         played = self.at_worst_truth()
         infinite = ~np.isfinite(played.opt)
         if infinite.any():
@@ -322,10 +329,12 @@ class Evaluation:
 
 def join_episodes(parts: Sequence[Evaluation]) -> Evaluation:
     """Concatenate evaluations of the same game along the episodes."""
-    arrays = [part._per_episode for part in parts]
+    arrays_of_parts = [part._per_episode for part in parts]
+    first = arrays_of_parts[0]
     joined: dict[str, Any] = {}
-    for name in arrays[0]:
-        joined[name] = np.concatenate([named[name] for named in arrays], axis=-2)
+    for name in first:
+        episode_axis = -2
+        joined[name] = np.concatenate([arrays[name] for arrays in arrays_of_parts], episode_axis)
     return parts[0]._with(joined)
 
 
@@ -395,9 +404,8 @@ def evaluate(
     members = _members(scenario, truth)
     made = build_learner(learner, scenario.game)
     alpha = _valid_alpha(alpha, made)
-    game = scenario.game
-    numbers = (len(names) + 2) * len(rounds) + 2 * game.num_hypotheses + game.num_labels
-    validation.fits_memory("episodes", count, len(members) * numbers, "results")
+    floats_per_episode = _result_size(scenario, len(names), len(rounds)) * len(members)
+    validation.fits_memory("episodes", count, floats_per_episode, "results")
 
     work = _Work(learner, scenario, rounds, names, averages, leaders, alpha)
     plays = [Play(seed + i, member) for member in members for i in range(count)]
@@ -407,22 +415,41 @@ def evaluate(
     parts = _play_pieces(work, made, recording, pieces, count_jobs(jobs), progress)
 
     joined = join_episodes(parts)
-    all_truths = isinstance(truth, str)
-    shape = (len(members), count) if all_truths else (count,)
-    arrays = joined._per_episode.items()
-    shaped = joined._with(
-        {name: values.reshape(*shape, values.shape[-1]) for name, values in arrays}
-    )
+    if truth == "all":
+        return replace(_with_truths_axis(joined, len(members)), scenario=scenario)
     drawn_uniformly = truth is None and getattr(scenario.truth, "member", 0) is None
-    return replace(shaped, scenario=scenario if all_truths or drawn_uniformly else None)
+    if drawn_uniformly:
+        return replace(joined, scenario=scenario)
+    return replace(joined, scenario=None)
+
+
+def _result_size(scenario: Scenario, num_losses: int, num_checkpoints: int) -> int:
+    """Largest number of floats that an evaluation keeps of one episode."""
+    game = scenario.game
+    at_checkpoints = num_losses + 2  # the losses, the leader and the size of the confidence set
+    at_the_end = 2 * game.num_hypotheses + game.num_labels
+    return at_checkpoints * num_checkpoints + at_the_end
+
+
+def _with_truths_axis(joined: Evaluation, num_truths: int) -> Evaluation:
+    """Give the arrays of episodes, sorted by their truth, a leading axis of the truths."""
+    arrays = {}
+    for name, values in joined._per_episode.items():
+        arrays[name] = values.reshape(num_truths, -1, values.shape[-1])
+    return joined._with(arrays)
 
 
 def _warn_of_channel(scenario: Scenario, seed: int) -> None:
-    """Warn of a channel that breaks its promise, or cannot tell hypotheses apart."""
+    """Warn of a channel that breaks its promise, or cannot tell hypotheses apart.
+
+    Args:
+        scenario: the game.
+        seed: seed of an episode whose first candidates the channel's promise is checked on.
+    """
     episodes = Episodes(scenario, scenario.start_episodes([first_generator(seed)]))
     candidates = episodes.play(1).candidates
-    table = candidates.reshape(-1, *candidates.shape[-2:])[0]
-    warn_of_broken_promise(scenario.channel, table)
+    first_table = candidates.reshape(-1, *candidates.shape[-2:])[0]  # (K, M)
+    warn_of_broken_promise(scenario.channel, first_table)
     warn_of_blind_pairs(scenario, stacklevel=3)
 
 
@@ -456,15 +483,28 @@ def _play_pieces(
     jobs: int,
     progress: Callable[[int], None] | None,
 ) -> list[Evaluation]:
-    """Play the pieces of the episodes, here with a learner and a recording or in other processes."""
-    report = progress or (lambda rounds: None)
-    processes = min(jobs, len(pieces))
-    if processes == 1:
+    """Play the pieces of the episodes, in this process or in several.
+
+    Args:
+        work: function of a piece, which is sent to other processes.
+        learner: the learner that plays in this process.
+        recording: the tape that it plays.
+        pieces: episodes that are played together.
+        jobs: number of processes.
+        progress: callback with the number of rounds played since the last call.
+    """
+    report = progress or _ignore
+    num_processes = min(jobs, len(pieces))
+    if num_processes == 1:
         with one_thread():
             return [work.play(learner, recording, piece, report) for piece in pieces]
 
     horizon = work.scenario.horizon
-    return share_out_all(work, pieces, processes, lambda piece: report(horizon * len(piece)))
+    return share_out_all(work, pieces, num_processes, lambda piece: report(horizon * len(piece)))
+
+
+def _ignore(rounds: int) -> None:
+    """Default progress callback: does nothing."""
 
 
 def as_scenario(env: object) -> Scenario:
@@ -485,10 +525,13 @@ def as_scenario(env: object) -> Scenario:
 
 
 def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
+    """Checkpoints in increasing order, the horizon last: those given, or ten per decade."""
     if given is None:
         decades = np.log10(horizon)
         spaced = np.logspace(0, decades, num=1 + int(np.ceil(10 * decades)))
-        return np.unique(np.append(np.rint(spaced).astype(np.int64), horizon))
+        whole = np.rint(spaced).astype(np.int64)
+        return np.unique(np.append(whole, horizon))
+
     given = validation.list_of("checkpoints", given, "rounds")
     rounds = [validation.whole("checkpoints", t, least=1) for t in given]
     if max(rounds, default=1) > horizon:
@@ -497,19 +540,25 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
 
 
 def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
-    """Number of episodes that are played together: few enough to give several processes some each.
+    """Number of episodes that are played together: few enough to keep several processes busy.
 
-    It does not depend on the number of processes: the last bit of a loss may depend on it.
+    It does not depend on the number of processes, as the last bit of a loss depends on it.
+
+    Args:
+        scenario: the game.
+        in_blocks: True if the learner plays many rounds at a time.
+        total: number of all episodes.
     """
-    rounds = _BLOCK_FLOATS // scenario.footprint
+    rounds_in_block = _BLOCK_FLOATS // scenario.footprint  # of all episodes together
     if in_blocks:
-        most = rounds // _LEAST_ROUNDS
-        least = rounds // scenario.horizon
+        most_episodes = rounds_in_block // _FEWEST_ROUNDS
+        fewest_episodes = rounds_in_block // scenario.horizon  # whole episodes in one block
     else:
-        most = rounds
-        least = _LEAST_STEPPED
-    wanted = max(least, -(-total // _PIECES))
-    return max(1, min(most, _MOST_TOGETHER, wanted))
+        most_episodes = rounds_in_block  # a round of each
+        fewest_episodes = _FEWEST_STEPPED
+    episodes_per_piece = math.ceil(total / _PIECES)
+    wanted = max(fewest_episodes, episodes_per_piece)
+    return max(1, min(most_episodes, _MOST_TOGETHER, wanted))
 
 
 class Play(NamedTuple):
@@ -533,12 +582,14 @@ class _Work:
 
     @cached_property
     def _made(self) -> LearnerProtocol:
+        """The learner, made once in each process."""
         return build_learner(self.learner, self.scenario.game)
 
     def __call__(self, plays: Sequence[Play]) -> Evaluation:
+        """Play some episodes together in a worker process, which keeps no tape."""
         recording = Recording(self.scenario, most_bytes=0)
         with one_thread():
-            return self.play(self._made, recording, plays, lambda rounds: None)
+            return self.play(self._made, recording, plays, _ignore)
 
     def play(
         self,
@@ -547,14 +598,21 @@ class _Work:
         plays: Sequence[Play],
         report: Callable[[int], None],
     ) -> Evaluation:
-        """Play some episodes together; ``report`` is told the number of rounds after each block."""
+        """Play some episodes together.
+
+        Args:
+            learner: the learner that plays.
+            recording: tape of the game.
+            plays: seeds and truths of the episodes.
+            report: callback with the number of rounds of each block that was played.
+        """
         sums = _Sums(self, len(plays))
-        watched = _Watched(self, learner, len(plays))
+        observed = _Observed(self, learner, len(plays))
         begin_episodes(learner, [first_generator(play.seed) for play in plays])
-        for block in recording.blocks(plays, watched.stops):
+        for block in recording.blocks(plays, observed.stops):
             predictions = _predict_block(learner, block)
             sums.add(block, predictions)
-            watched.look(block)
+            observed.observe(block)
             report(block.num_rounds * len(plays))
 
         average = None
@@ -566,9 +624,9 @@ class _Work:
             comparator=sums.comparator,
             weights=_weights(learner, sums.comparator.shape),
             average_prediction=average,
-            leaders=_stack(watched.leaders),
-            left=_stack(watched.left),
-            confidence_set=watched.confidence_set,
+            leaders=_stack(observed.leaders),
+            left=_stack(observed.left),
+            confidence_set=observed.confidence_set,
         )
 
 
@@ -594,21 +652,23 @@ class _Sums:
         """Add the rounds of a block, with the learner's predictions ``(B, n, M)``."""
         tape = block.tape
         losses = charge(list(self.losses), tape.distributions, predictions, tape.negentropies)
+
         # The block's rounds fall into segments that end at checkpoints.
         last_round = block.end - 1
         first, last = np.searchsorted(self._checkpoints, (block.start, last_round), side="right")
-        segments = np.append(0, self._checkpoints[first:last] - block.start)
+        segment_starts = np.append(0, self._checkpoints[first:last] - block.start)
         for name, parts in self.losses.items():
-            parts[:, first : last + 1] += np.add.reduceat(losses[name], segments, axis=1)
+            parts[:, first : last + 1] += np.add.reduceat(losses[name], segment_starts, axis=1)
 
+        # If candidates and truth are the same in all rounds, one loss stands for all of them.
         rounds_per_loss = block.num_rounds / block.losses.shape[1]
         self.comparator += block.losses.sum(axis=1) * rounds_per_loss
         if self.prediction is not None:
             self.prediction += predictions.sum(axis=1)
 
 
-class _Watched:
-    """Record of what a learner shows at checkpoints, if it is asked for.
+class _Observed:
+    """Leaders and confidence sets of a learner at checkpoints, if they are asked for.
 
     Attributes:
         stops: rounds at which blocks must end to see it; None if nothing is asked for.
@@ -623,30 +683,35 @@ class _Watched:
         self._alpha = work.alpha
         self._shape = (episodes, work.scenario.game.num_hypotheses)
         self._wants_leaders = work.leaders
-        looks_inside = plays_blocks(learner) and hasattr(learner, "weights_along")
-        cuts = work.alpha is not None or (work.leaders and not looks_inside)
-        self.stops = work.checkpoints if cuts else None
+        shows_weights_in_blocks = plays_blocks(learner) and hasattr(learner, "weights_along")
+        self.stops: IntArray | None = None
+        if work.alpha is not None or (work.leaders and not shows_weights_in_blocks):
+            self.stops = work.checkpoints
         self.leaders: list[IntArray] = []
         self.left: list[IntArray] = []
         self.confidence_set: BoolArray | None = None
 
-    def look(self, block: Block) -> None:
-        """Look at the learner after it played a block."""
+    def observe(self, block: Block) -> None:
+        """Record the learner at the checkpoints in a block, after it played the block."""
         first, last = np.searchsorted(self._checkpoints, (block.start, block.end), side="right")
-        for checkpoint in self._checkpoints[first:last]:
-            at_end = checkpoint == block.end
+        for checkpoint in self._checkpoints[first:last].tolist():
             if self._wants_leaders:
-                weights = None
-                if at_end:
-                    weights = _weights(self._learner, self._shape)
-                elif self._learner.weights_along.shape[-1] == self._shape[-1]:
-                    weights = self._learner.weights_along[:, checkpoint - block.start]
+                weights = self._weights_at(checkpoint, block)
                 if weights is not None:
                     self.leaders.append(_heaviest(weights))
-            if self._alpha is not None and at_end:
+            if self._alpha is not None and checkpoint == block.end:
                 confidence_set: BoolArray = self._learner.confidence_set(self._alpha)
                 self.confidence_set = confidence_set
                 self.left.append(confidence_set.sum(axis=-1))
+
+    def _weights_at(self, checkpoint: int, block: Block) -> FloatArray | None:
+        """The learner's weights ``(B, K)`` at a checkpoint in the last block; None if it has none."""
+        if checkpoint == block.end:
+            return _weights(self._learner, self._shape)
+        weights_along: FloatArray = self._learner.weights_along
+        if weights_along.shape[-1] != self._shape[-1]:  # they weigh something else than hypotheses
+            return None
+        return weights_along[:, checkpoint - block.start]
 
 
 def _stack(columns: Sequence[IntArray]) -> IntArray | None:
@@ -660,7 +725,7 @@ def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | N
     """A learner's weights ``(B, K)`` of the hypotheses; None if its attribute has another shape."""
     try:
         weights = np.asarray(getattr(learner, "weights", None), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # no numbers: an attribute with another meaning
         return None
     if weights.shape not in (shape, shape[-1:]):
         return None
@@ -675,7 +740,10 @@ def _heaviest(weights: FloatArray) -> IntArray:
 
 
 class Block(NamedTuple):
-    """Rounds of the tape, the number of rounds before them, and the loss of each hypothesis."""
+    """Rounds of the tape, the number of rounds before them, and the loss of each hypothesis.
+
+    One loss stands for all rounds of a block if candidates and truth are the same in all of them.
+    """
 
     start: int
     tape: Tape
@@ -694,8 +762,8 @@ class Block(NamedTuple):
     @property
     def num_bytes(self) -> int:
         """Size in bytes."""
-        arrays = [self.losses, *vars(self.tape).values()]
-        return sum(array.nbytes for array in arrays if array is not None)
+        given = [array for array in vars(self.tape).values() if array is not None]
+        return self.losses.nbytes + sum(array.nbytes for array in given)
 
 
 class Recording:
@@ -712,27 +780,32 @@ class Recording:
         self._kept: dict[tuple[object, ...], list[Block]] = {}
 
     def blocks(self, plays: Sequence[Play], stops: IntArray | None = None) -> Iterator[Block]:
-        """Yield episodes block by block; a block ends at every stop."""
-        key = (*plays, *([] if stops is None else stops.tolist()))
+        """Yield episodes block by block; a block ends at every stop.
+
+        The blocks are kept for the next learner if there is room for all of them.
+        """
+        key: tuple[object, ...] = tuple(plays)
+        if stops is not None:
+            key = (*plays, *stops.tolist())
         if key in self._kept:
             yield from self._kept[key]
             return
 
-        kept: list[Block] = []
+        blocks: list[Block] = []
         size = 0
         for block in self._record(plays, stops):
             size += block.num_bytes
             if size <= self._bytes_left:
-                kept.append(block)
+                blocks.append(block)
             else:
-                kept.clear()
+                blocks.clear()
             yield block
-        if kept:
-            self._kept[key] = kept
+        if blocks:
+            self._kept[key] = blocks
             self._bytes_left -= size
 
     def _record(self, plays: Sequence[Play], stops: IntArray | None) -> Iterator[Block]:
-        """Play episodes block by block."""
+        """Play episodes block by block; a block ends at every stop."""
         scenario = self.scenario
         starts: list[EpisodeStart] = []
         for truth, group in groupby(plays, key=lambda play: play.truth):
@@ -743,10 +816,7 @@ class Recording:
         constant_losses = "distributions" in scenario.constant_fields
         for start, end in pairwise(self._edges(len(plays), stops)):
             tape = episodes.play(end - start)
-            # A learner that changes what it is handed in place gets an error.
-            for shown in (tape.candidates, tape.messages, tape.log_likelihoods):
-                if shown is not None:
-                    shown.flags.writeable = False
+            _make_read_only(tape)
             if start == 0 or not constant_losses:
                 losses = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
             yield Block(start, tape, losses)
@@ -761,6 +831,13 @@ class Recording:
         if stops is not None:
             edges.update(stops.tolist())
         return sorted(edges)
+
+
+def _make_read_only(tape: Tape) -> None:
+    """Make the arrays that a learner is handed read-only: a learner that changes them gets an error."""
+    for array in (tape.candidates, tape.messages, tape.log_likelihoods):
+        if array is not None:
+            array.flags.writeable = False
 
 
 def _predict_block(learner: LearnerProtocol, block: Block) -> FloatArray:

@@ -63,7 +63,7 @@ _CLOSE = 1e-3
 _SMALLEST_SHARE = 1e-3
 """K times the least weight of a prior: without a floor a truth of weight 0 could have an infinite risk."""
 
-_TINY = 1e-300
+_SMALLEST_PROBABILITY = 1e-300
 """Floor of a probability under a logarithm; a smaller one belongs to hypotheses of weight 0 in floats."""
 
 
@@ -95,11 +95,13 @@ class Minimax:
         return int(self.risks.argmax())
 
     def __str__(self) -> str:
+        smallest = self.prior.min()
+        largest = self.prior.max()
+        worst = f"{self.worst_truth} of {len(self.risks)}"
         return (
             f"lower  {self.lower} nats: Bayes' risk under the least favourable prior\n"
-            f"upper  {self.upper} nats: its risk at the worst truth, {self.worst_truth} of "
-            f"{len(self.risks)}\n"
-            f"{self.episodes} episodes per truth; prior from {self.prior.min():.3g} to {self.prior.max():.3g}"
+            f"upper  {self.upper} nats: its risk at the worst truth, {worst}\n"
+            f"{self.episodes} episodes per truth; prior from {smallest:.3g} to {largest:.3g}"
         )
 
 
@@ -154,7 +156,13 @@ def minimax(
 def least_favourable_prior(
     rules: Mapping[str, Any] | Rules | gym.Env[Any, Any], *, episodes: int = 400, seed: int = 0
 ) -> FloatArray:
-    """Search for the prior ``(K,)`` of :func:`minimax`, without estimates of its risks."""
+    """Search for a prior ``(K,)`` with which Bayes' risk at the worst truth is nearly the least.
+
+    Args:
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``, or such an environment.
+        episodes: largest number of episodes per truth in the search.
+        seed: seed of the first episode.
+    """
     scenario = as_scenario(rules)
     _check_game(scenario)
     episodes = validation.whole("episodes", episodes, least=2)
@@ -195,9 +203,10 @@ class Rounds(NamedTuple):
     lengths: FloatArray  # number of rounds that each stands for, (n,)
 
     def losses(self, prior: FloatArray) -> FloatArray:
-        """Contribution of these episodes to the total loss of Bayes at each truth, ``(B, K)``.
+        """Contribution of these episodes to the total loss of Bayes at each truth k, ``(B, K)``.
 
-        Round by round it is ``(L_k / sum_i L_i) KL(f_k, p_hat)``, where p_hat is the posterior mean.
+        Round by round it is ``(L_k / sum_i L_i) KL(f_k, p_hat)``: L_k is the likelihood of the messages so
+        far if k is the truth, f_k the k-th candidate, and p_hat the posterior mean.
         """
         likelihoods = relative_weights(self.log_likelihoods)
         shares = likelihoods / likelihoods.sum(axis=-1, keepdims=True)
@@ -206,9 +215,10 @@ class Rounds(NamedTuple):
         posterior /= posterior.sum(axis=-1, keepdims=True)
         predictions = mixture(posterior, self.candidates)
         # Where a hypothesis has no share, a prediction may exclude its labels: the loss must stay finite.
-        log_predictions = np.log(np.maximum(predictions, _TINY))
+        log_predictions = np.log(np.maximum(predictions, _SMALLEST_PROBABILITY))
         divergences = self.negentropies - expectations(self.candidates, log_predictions)
-        return np.einsum("bnk,bnk,n->bk", shares, np.maximum(divergences, 0.0), self.lengths)
+        divergences = np.maximum(divergences, 0.0)  # rounding may go below 0
+        return np.einsum("bnk,bnk,n->bk", shares, divergences, self.lengths)
 
 
 class Piece(NamedTuple):
@@ -219,13 +229,12 @@ class Piece(NamedTuple):
 
 
 def _pieces(scenario: Scenario, seeds: Sequence[int]) -> list[Piece]:
-    """Cut the episodes of all truths into pieces."""
-    starts = range(0, len(seeds), _EPISODES_AT_A_TIME)
-    return [
-        Piece(truth, seeds[start : start + _EPISODES_AT_A_TIME])
-        for truth in range(scenario.hypotheses.num_hypotheses)
-        for start in starts
-    ]
+    """Cut the episodes of all truths into pieces, one truth after the other."""
+    pieces = []
+    for truth in range(scenario.hypotheses.num_hypotheses):
+        for start in range(0, len(seeds), _EPISODES_AT_A_TIME):
+            pieces.append(Piece(truth, seeds[start : start + _EPISODES_AT_A_TIME]))
+    return pieces
 
 
 def _simulate(scenario: Scenario, piece: Piece, sample: RoundSample) -> Iterator[Rounds]:
@@ -233,22 +242,31 @@ def _simulate(scenario: Scenario, piece: Piece, sample: RoundSample) -> Iterator
     generators = [first_generator(seed) for seed in piece.seeds]
     starts = scenario.start_episodes(generators, piece.truth)
     episodes = Episodes(scenario, starts, show_contexts=False)
-    block = scenario.rounds_at_a_time(len(piece.seeds), _BLOCK_FLOATS)
+    block_length = scenario.rounds_at_a_time(len(piece.seeds), _BLOCK_FLOATS)
 
     total = np.zeros((len(piece.seeds), 1, scenario.hypotheses.num_hypotheses))
-    for start in range(0, scenario.horizon, block):
-        tape = episodes.play(min(block, scenario.horizon - start))
-        log_likelihoods = finite(tape.read_by(scenario.channel))
-        path = np.concatenate([total, log_likelihoods], axis=1)
-        np.cumsum(path, axis=1, out=path)
-        total = path[:, -1:].copy()
+    for start in range(0, scenario.horizon, block_length):
+        num_rounds = min(block_length, scenario.horizon - start)
+        tape = episodes.play(num_rounds)
 
-        first, last = np.searchsorted(sample.rounds, [start, start + log_likelihoods.shape[1]])
-        here = sample.rounds[first:last] - start
+        # sums[:, i]: log-likelihoods of all messages before the block's i-th round.
+        log_likelihoods = finite(tape.read_by(scenario.channel))
+        sums = np.concatenate([total, log_likelihoods], axis=1)
+        np.cumsum(sums, axis=1, out=sums)
+        total = sums[:, -1:].copy()
+
+        first, last = np.searchsorted(sample.rounds, [start, start + num_rounds])
+        sampled = sample.rounds[first:last] - start
         candidates = tape.candidates
-        if candidates.ndim > 2 and candidates.shape[1] > 1:
-            candidates = candidates[:, here]
-        yield Rounds(path[:, here], candidates, negentropy(candidates), sample.lengths[first:last])
+        differ_by_round = candidates.ndim > 2 and candidates.shape[1] > 1
+        if differ_by_round:
+            candidates = candidates[:, sampled]
+        yield Rounds(
+            log_likelihoods=sums[:, sampled],
+            candidates=candidates,
+            negentropies=negentropy(candidates),
+            lengths=sample.lengths[first:last],
+        )
 
 
 class RoundSample(NamedTuple):
@@ -264,19 +282,22 @@ def all_rounds(horizon: int) -> RoundSample:
 
 
 def sample_rounds(horizon: int) -> RoundSample:
-    """Middle rounds of intervals that grow with the round: expected losses change slowly.
+    """Middle rounds of intervals that grow with the round, as expected losses change ever more slowly.
+
+    The first 16 intervals have one round; later ones have 1/16 of the rounds before them.
 
     Example:
         >>> sample = sample_rounds(1000)
         >>> len(sample.rounds), sample.lengths.sum(), sample.rounds[:3], sample.lengths[-5:]
         (93, np.float64(1000.0), array([0, 1, 2]), array([47., 50., 53., 56., 33.]))
     """
-    edges = [0]
-    while edges[-1] < horizon:
-        length = max(1, edges[-1] // _DENSE_ROUNDS)
-        edges.append(min(horizon, edges[-1] + length))
-    lengths = np.diff(edges)
-    middles = np.array(edges[:-1]) + (lengths - 1) // 2
+    starts = []
+    start = 0
+    while start < horizon:
+        starts.append(start)
+        start += max(1, start // _DENSE_ROUNDS)
+    lengths = np.diff(starts, append=horizon)
+    middles = np.array(starts) + (lengths - 1) // 2
     return RoundSample(middles, lengths.astype(np.float64))
 
 
@@ -286,11 +307,12 @@ def sample_rounds(horizon: int) -> RoundSample:
 def _search_episodes(scenario: Scenario, episodes: int) -> int:
     """Number of episodes per truth in the search: at most ``episodes``, and few enough for the memory."""
     hypotheses = scenario.hypotheses
-    each_round = hypotheses.num_hypotheses
-    if not hypotheses.constant:
-        each_round += hypotheses.num_hypotheses * (hypotheses.num_labels + 1)
-    rounds = len(sample_rounds(scenario.horizon).rounds)
-    affordable = _SEARCH_FLOATS // (rounds * hypotheses.num_hypotheses * each_round)
+    floats_per_round = hypotheses.num_hypotheses  # log-likelihoods
+    if not hypotheses.constant:  # candidates, and the negative entropy of each
+        floats_per_round += hypotheses.num_hypotheses * (hypotheses.num_labels + 1)
+    num_rounds = len(sample_rounds(scenario.horizon).rounds)
+    floats_per_episode = num_rounds * floats_per_round
+    affordable = _SEARCH_FLOATS // (hypotheses.num_hypotheses * floats_per_episode)
     return min(episodes, max(_FEWEST_EPISODES, affordable))
 
 
@@ -301,6 +323,7 @@ class _Recorder:
     scenario: Scenario
 
     def __call__(self, piece: Piece) -> list[Rounds]:
+        """Sampled rounds of a piece's episodes, in blocks."""
         with one_thread():
             sample = sample_rounds(self.scenario.horizon)
             return list(_simulate(self.scenario, piece, sample))
@@ -311,7 +334,8 @@ def _search(
 ) -> FloatArray:
     """Find a prior whose Bayes risk is nearly the same at every truth that it gives weight to.
 
-    Multiplicative weights: ``pi_k`` grows by ``exp(step (R_k / B - 1))``, where B is the mean risk.
+    Multiplicative weights: the weight of truth k is multiplied by ``exp(step (R_k / B - 1))``, where R_k is
+    Bayes' risk at truth k, and B the mean risk.
     With the step log K this is the iteration of Arimoto and Blahut for a capacity, if a nat of
     information about the truth is worth B / log K. The step is halved whenever the gap between the
     largest risk and B does not shrink. The search ends when the gap is within its standard error:
@@ -321,26 +345,27 @@ def _search(
     pieces = _pieces(scenario, seeds)
     recorded = share_out_all(_Recorder(scenario), pieces, jobs, _count_rounds(scenario, progress))
 
-    def totals_of(prior: FloatArray) -> FloatArray:
+    def risks_with(prior: FloatArray) -> Risks:
+        """Risks of Bayes with a prior, estimated from the recorded episodes."""
         parts = []
         for blocks in recorded:
             losses = [rounds.losses(prior) for rounds in blocks]
             parts.append(np.sum(losses, axis=0))
-        return _join(pieces, parts, seeds)
+        return Risks.of(_join(pieces, parts, seeds), prior)
 
     prior = np.full(num_hypotheses, 1.0 / num_hypotheses)
     step = np.log(num_hypotheses)
     with one_thread():
-        risks = Risks.of(totals_of(prior), prior)
+        risks = risks_with(prior)
         for _ in range(_MOST_STEPS):
             if risks.gap <= max(_CLOSE * risks.mean, risks.gap_error):
                 break
             growth = np.exp(step * (risks.at_truths / risks.mean - 1.0))
-            moved_prior = _with_floor(prior * growth)
-            moved = Risks.of(totals_of(moved_prior), moved_prior)
-            if moved.gap < risks.gap:
-                prior = moved_prior
-                risks = moved
+            next_prior = _with_floor(prior * growth)
+            next_risks = risks_with(next_prior)
+            if next_risks.gap < risks.gap:
+                prior = next_prior
+                risks = next_risks
             else:
                 step /= 2.0
     return prior
@@ -356,13 +381,23 @@ class Risks(NamedTuple):
 
     @classmethod
     def of(cls, totals: FloatArray, prior: FloatArray) -> Risks:
-        """Risks from estimates ``(K, n)`` of :func:`_join`."""
+        """Risks from n independent estimates ``(K, n)`` of the total loss at each truth.
+
+        Args:
+            totals: the estimates, ``(K, n)``.
+            prior: probabilities of the truths, ``(K,)``.
+        """
         at_truths = totals.mean(axis=-1)
         mean = float(prior @ at_truths)
         worst = int(at_truths.argmax())
-        excess = totals[worst] - prior @ totals
-        error = excess.std(ddof=1) / np.sqrt(len(excess))
-        return cls(at_truths, mean, float(at_truths[worst]) - mean, float(error))
+        gaps = totals[worst] - prior @ totals
+        standard_error = gaps.std(ddof=1) / np.sqrt(len(gaps))
+        return cls(
+            at_truths=at_truths,
+            mean=mean,
+            gap=float(at_truths[worst]) - mean,
+            gap_error=float(standard_error),
+        )
 
 
 def _with_floor(weights: FloatArray) -> FloatArray:
@@ -410,7 +445,13 @@ def _estimate_risks(
 
 
 def _join(pieces: Sequence[Piece], parts: Sequence[FloatArray], seeds: Sequence[int]) -> FloatArray:
-    """Sum up the contributions ``(B, K)`` of all truths' episodes, seed by seed: ``(K, len(seeds))``."""
+    """Sum up the contributions of all truths' episodes, seed by seed: ``(K, len(seeds))``.
+
+    Args:
+        pieces: episodes of each truth that were simulated together.
+        parts: contribution ``(B, K)`` of each piece's episodes to the loss at each truth.
+        seeds: seeds of the episodes, which are the same for all truths.
+    """
     totals = np.zeros((parts[0].shape[-1], len(seeds)))
     for piece, part in zip(pieces, parts, strict=True):
         first = seeds.index(piece.seeds[0])
@@ -421,7 +462,12 @@ def _join(pieces: Sequence[Piece], parts: Sequence[FloatArray], seeds: Sequence[
 def _count_rounds(
     scenario: Scenario, progress: Callable[[int], None] | None
 ) -> Callable[[Piece], None] | None:
-    """Callback for a finished piece, from one for the number of rounds."""
+    """Callback for a finished piece, from one for the number of rounds; None from none."""
     if progress is None:
         return None
-    return lambda piece: progress(len(piece.seeds) * scenario.horizon)
+
+    def report(piece: Piece) -> None:
+        """Report the rounds of a piece."""
+        progress(len(piece.seeds) * scenario.horizon)
+
+    return report
