@@ -29,7 +29,7 @@ def count_jobs(jobs: int) -> int:
     if isinstance(jobs, int) and jobs == -1:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
+        return os.cpu_count() or 1  # None if it is not known
     return validation.whole("jobs (-1: one per core)", jobs, least=1)
 
 
@@ -54,32 +54,8 @@ def share_out(
         for index, piece in enumerate(pieces):
             yield index, work(piece)
         return
-
-    with extra("bench", f"jobs={jobs}"):
-        from joblib import Parallel, delayed, parallel_config
-
-    def run(indices: list[int]) -> Iterator[tuple[int, Result]]:
-        with parallel_config(backend="loky", inner_max_num_threads=1, n_jobs=jobs):
-            parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
-        owner = os.getpid()
-        calls = [delayed(_numbered)(work, index, pieces[index], owner) for index in indices]
-        return parallel(calls)
-
-    left = list(range(len(pieces)))
     try:
-        while left:
-            try:
-                for index, result in run(list(left)):
-                    left.remove(index)
-                    yield index, result
-            except BrokenProcessPool:
-                # The pool works in order: one of the first pieces was being done.
-                for index in left[:jobs]:
-                    left.remove(index)
-                    try:
-                        yield from run([index])
-                    except BrokenProcessPool as error:
-                        yield index, error
+        yield from _share_out_here(work, pieces, jobs)
     except PicklingError as error:
         cause = str(error.__cause__ or error)
         reason = cause.strip('" \n').splitlines()[-1]
@@ -89,10 +65,48 @@ def share_out(
         ) from error
 
 
+def _share_out_here(
+    work: Callable[[Piece], Result], pieces: Sequence[Piece], jobs: int
+) -> Iterator[tuple[int, Result | BrokenProcessPool]]:
+    """Yield the index and the result of each piece, which processes of this machine do.
+
+    A process that is killed breaks its pool. Then the pieces that it may have held are done one at a time,
+    and the others in a new pool.
+    """
+    left = list(range(len(pieces)))
+    while left:
+        try:
+            for index, result in _run_pool(work, pieces, list(left), jobs):
+                left.remove(index)
+                yield index, result
+        except BrokenProcessPool:
+            # The pool works in order: one of the first pieces was being done.
+            for index in left[:jobs]:
+                left.remove(index)
+                try:
+                    yield from _run_pool(work, pieces, [index], jobs)
+                except BrokenProcessPool as error:
+                    yield index, error
+
+
+def _run_pool(
+    work: Callable[[Piece], Result], pieces: Sequence[Piece], indices: Sequence[int], jobs: int
+) -> Iterator[tuple[int, Result]]:
+    """Do the pieces of these indices in a pool of processes; yield index and result of each."""
+    with extra("bench", f"jobs={jobs}"):
+        from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(backend="loky", inner_max_num_threads=1, n_jobs=jobs):
+        parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
+    owner = os.getpid()
+    calls = [delayed(_numbered)(work, index, pieces[index], owner) for index in indices]
+    return parallel(calls)
+
+
 def _share_out_on_cluster(
     work: Callable[[Piece], Result], pieces: Sequence[Piece], address: str
 ) -> Iterator[tuple[int, Result | BrokenProcessPool]]:
-    """Do what :func:`share_out` does on a Dask cluster, by its workers only.
+    """Yield the index and the result of each piece, which the workers of a Dask cluster do.
 
     Dask does the pieces of a worker that was killed again, elsewhere; the result of a piece that kills
     several workers is the error.
@@ -123,13 +137,13 @@ def share_out_all(
     jobs: int,
     done: Callable[[Piece], None] | None = None,
 ) -> list[Result]:
-    """Results of all pieces, in their order; see :func:`share_out`.
+    """Do pieces of work in several processes; return the results in the order of the pieces.
 
     Args:
         work: function of a piece.
         pieces: the arguments of the calls.
         jobs: number of processes; 1 for this one.
-        done: callback with each piece that was finished.
+        done: callback with each finished piece.
 
     Raises:
         RuntimeError: if a piece's process was killed twice, or its error cannot be sent.
@@ -149,7 +163,14 @@ def share_out_all(
 def _numbered(
     work: Callable[[Piece], Result], index: int, piece: Piece, owner: int
 ) -> tuple[int, Result]:
-    """Index and result of a piece; a worker process that ``owner`` started will end with it."""
+    """Do a piece of work in a worker process; return its index and its result.
+
+    Args:
+        work: function of a piece.
+        index: number of the piece.
+        piece: argument of the call.
+        owner: id of the process that started this one, which ends with it.
+    """
     _end_with(owner)
     try:
         return index, work(piece)
@@ -168,7 +189,7 @@ def _can_be_sent(error: BaseException) -> bool:
 
     try:
         pickle.loads(cloudpickle.dumps(error))
-    except Exception:  # whatever its class raises
+    except Exception:  # a user's class of errors may raise anything
         return False
     return True
 
@@ -178,6 +199,7 @@ def _end_with(owner: int) -> None:
     """End this process soon after the one that started it was killed; otherwise it would idle for minutes."""
 
     def watch() -> None:
+        """End when the process has another parent, as the first one was killed."""
         while os.getppid() == owner:
             time.sleep(1.0)
         os._exit(1)
@@ -186,8 +208,13 @@ def _end_with(owner: int) -> None:
 
 
 @lru_cache(maxsize=1)
-def _blas_of(num_modules: int) -> Any:
-    """The controller of the loaded BLAS libraries, made again when more modules have been imported."""
+def _blas_controller(num_modules: int) -> Any:
+    """Controller of the loaded BLAS libraries; None if threadpoolctl is not installed.
+
+    Args:
+        num_modules: number of imported modules: with more there may be more libraries, so that the
+            controller is made again.
+    """
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -209,14 +236,17 @@ class _OneThread:
         self._limits: list[Any] = []
 
     def __enter__(self) -> None:
+        """Limit the libraries that are not limited yet."""
         with self._lock:
-            controller = _blas_of(len(sys.modules))
-            if controller is not None and controller is not self._limited:
+            controller = _blas_controller(len(sys.modules))
+            is_new = controller is not None and controller is not self._limited
+            if is_new:
                 self._limits.append(controller.limit(limits=1, user_api="blas"))
                 self._limited = controller
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
+        """Restore the limits if no thread is left inside."""
         with self._lock:
             self._inside -= 1
             if self._inside == 0:

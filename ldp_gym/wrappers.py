@@ -21,7 +21,13 @@ __all__ = ["MixtureAction", "SoftmaxAction", "VectorMixtureAction", "VectorSoftm
 
 
 def _checked(wrapper: object, env: Any, kind: type[Any]) -> Any:
-    """``env``, checked to be an environment of LDPDist-v0 of this kind, single or vector."""
+    """Check that a wrapper fits its environment, which must be of LDPDist-v0; return the environment.
+
+    Args:
+        wrapper: the wrapper, whose class is named in errors.
+        env: the environment.
+        kind: ``gym.Env`` for a single environment, ``gym.vector.VectorEnv`` for a vector of them.
+    """
     if not isinstance(env, kind):
         name = type(wrapper).__name__.removeprefix("Vector")
         raise TypeError(
@@ -29,7 +35,10 @@ def _checked(wrapper: object, env: Any, kind: type[Any]) -> Any:
             f"{type(wrapper).__name__} got {describe(env)}"
         )
     game_of(env)
-    space = env.action_space if kind is gym.Env else env.single_action_space
+    if kind is gym.Env:
+        space = env.action_space
+    else:
+        space = env.single_action_space
     if not isinstance(space, Simplex):
         raise TypeError(f"logits go around what takes distributions; {env} takes {space}")
     return env
@@ -48,11 +57,12 @@ class SoftmaxAction(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructo
     def __init__(self, env: gym.Env[Any, Any], logit_range: float = DEFAULT_LOGIT_RANGE) -> None:
         gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
         gym.ActionWrapper.__init__(self, _checked(self, env, gym.Env))
-        self._logits = Logits(getattr(game_of(env), self._size), logit_range)
+        num_logits = getattr(game_of(env), self._size)
+        self._logits = Logits(num_logits, logit_range)
         self.action_space = self._logits.space
 
     def action(self, action: npt.ArrayLike) -> FloatArray:
-        """The distribution over the labels that an action stands for."""
+        """Softmax of M logits, a distribution over the labels ``(M,)``."""
         return self._logits.read(action)
 
 
@@ -73,8 +83,9 @@ class MixtureAction(SoftmaxAction):
     _size = "num_hypotheses"
 
     def action(self, action: npt.ArrayLike) -> FloatArray:
-        """The mixture that an action stands for."""
-        return mixture(super().action(action), self.unwrapped.candidates)  # type: ignore[attr-defined]
+        """Mixture ``(M,)`` of the candidates, whose weights are the softmax of K logits."""
+        weights = super().action(action)
+        return mixture(weights, self.unwrapped.candidates)  # type: ignore[attr-defined]
 
 
 class VectorSoftmaxAction(gym.vector.VectorActionWrapper):
@@ -86,17 +97,18 @@ class VectorSoftmaxAction(gym.vector.VectorActionWrapper):
         self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = DEFAULT_LOGIT_RANGE
     ) -> None:
         super().__init__(_checked(self, env, gym.vector.VectorEnv))
-        self._logits = Logits(getattr(game_of(env), self._size), logit_range, (env.num_envs,))
+        num_logits = getattr(game_of(env), self._size)
+        self._logits = Logits(num_logits, logit_range, (env.num_envs,))
         self.single_action_space = self._logits.space
         self.action_space = batch_space(self._logits.space, env.num_envs)
 
     @property
     def autoreset_mode(self) -> gym.vector.AutoresetMode:
-        """Time at which a game that is over begins again; Gymnasium's own wrappers do not pass it on."""
+        """Time at which a finished game begins again; Gymnasium's own vector wrappers do not pass it on."""
         return self.env.unwrapped.autoreset_mode  # type: ignore[attr-defined]
 
     def actions(self, actions: npt.ArrayLike) -> FloatArray:
-        """The distributions over the labels that actions stand for."""
+        """Softmax of each game's M logits, distributions over the labels ``(B, M)``."""
         return self._logits.read(actions)
 
 
@@ -106,5 +118,6 @@ class VectorMixtureAction(VectorSoftmaxAction):
     _size = "num_hypotheses"
 
     def actions(self, actions: npt.ArrayLike) -> FloatArray:
-        """The mixtures that actions stand for."""
-        return mixture(super().actions(actions), self.env.unwrapped.candidates)  # type: ignore[attr-defined]
+        """Mixtures ``(B, M)`` of the candidates, whose weights are the softmax of each game's K logits."""
+        weights = super().actions(actions)
+        return mixture(weights, self.env.unwrapped.candidates)  # type: ignore[attr-defined]

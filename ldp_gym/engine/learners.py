@@ -72,9 +72,11 @@ def track_of(make_learner: Any) -> Track:
 
 
 def example_rules(make_learner: Any) -> dict[str, Any] | None:
-    """The declared ``example_rules`` of a learner, its class or its factory."""
+    """The declared ``example_rules`` of a learner, its class or its factory; None if there are none."""
     rules = getattr(make_learner, "example_rules", None)
-    return None if rules is None else dict(rules)
+    if rules is None:
+        return None
+    return dict(rules)
 
 
 @dataclass(frozen=True)
@@ -85,37 +87,50 @@ class _NamedLearner:
     options: Mapping[str, Any]
 
     def __call__(self, game: Game) -> LearnerProtocol:
-        return _as_learner(LEARNERS.build(self.name, {"game": game}, self.options), self.name)
+        """The learner for a game."""
+        made = LEARNERS.build(self.name, {"game": game}, self.options)
+        return _as_learner(made, maker=self.name)
 
     @property
     def track(self) -> Track:
+        """The learner's declared track."""
         return track_of(LEARNERS[self.name])
 
     @property
     def example_rules(self) -> dict[str, Any] | None:
+        """The learner's declared example rules."""
         return example_rules(LEARNERS[self.name])
 
 
 def as_make_learner(
     name: str, options: Mapping[str, Any] | None = None, *, trust: bool = False
 ) -> MakeLearner:
-    """Factory of the learner of a name, of ``module:Class``, or of a trained model's directory.
+    """Factory of a learner by name, by ``module:Class``, or from a trained model's directory.
 
-    With ``trust`` a model's files may run code when they are read.
+    Args:
+        name: the name, the address or the directory.
+        options: keyword arguments of the learner; a trained model has none.
+        trust: if True, a model's files may run code when they are read.
     """
     if is_directory(name):
         if options:
             raise TypeError(f"a trained model has no options, got {sorted(options)} for {name}")
         loader: Any = LEARNERS[_LOADER]
         return loader.load(name, trust=trust)
-    LEARNERS[name]  # an unknown name is an error now, not when a game is played
+    _ = LEARNERS[name]  # an unknown name is an error now, not when a game is played
     return _NamedLearner(name, dict(options or {}))
 
 
 def build_learner(
     learner: str | MakeLearner, game: Game, options: Mapping[str, Any] | None = None
 ) -> LearnerProtocol:
-    """Make a learner for a game, from a factory or with options from what :func:`as_make_learner` takes."""
+    """Make a learner for a game.
+
+    Args:
+        learner: a learner's name, ``module:Class``, a trained model's directory, or a factory.
+        game: the public rules.
+        options: keyword arguments of a learner that is given by its name.
+    """
     if isinstance(learner, str):
         return as_make_learner(learner, options)(game)
     if not callable(learner):
@@ -129,11 +144,13 @@ def build_learner(
         raise TypeError(
             f"learner {describe(learner)} does not make one from a game: {error}"
         ) from error
-    return _as_learner(made, learner)
+    return _as_learner(made, maker=learner)
 
 
 def _as_learner(made: object, maker: object) -> LearnerProtocol:
-    if not isinstance(made, LearnerProtocol) or isinstance(made, type):
+    """Check that an object is a learner; ``maker`` is its name or factory, for the error."""
+    is_class = isinstance(made, type)  # a class has the methods too
+    if is_class or not isinstance(made, LearnerProtocol):
         raise TypeError(
             f"a learner has reset, predict and update; {describe(maker)} made {describe(made)}"
         )
@@ -141,28 +158,31 @@ def _as_learner(made: object, maker: object) -> LearnerProtocol:
 
 
 def is_directory(name: str) -> bool:
-    """Tell if a name is a trained model's directory; a registered name goes first."""
+    """Tell if a name is a trained model's directory; a registered learner's name is not, if both exist."""
     return name not in LEARNERS and bool(name) and Path(name).is_dir()
 
 
 def begin_episodes(learner: LearnerProtocol, generators: Sequence[np.random.Generator]) -> None:
     """Reset a learner for the episodes of these generators.
 
-    A randomized learner gets, for each, another generator with a seed that is a hash of the episode's;
-    nothing is drawn from the episode's.
+    A randomized learner gets another generator for each, whose seed is a hash of the episode's seed. Nothing
+    is drawn from the episodes' generators.
     """
     batch_shape = (len(generators),)
     if not getattr(learner, "randomized", False):
         learner.reset(batch_shape)
         return
-    roots: list[Any] = [generator.bit_generator.seed_seq for generator in generators]
-    children = [
-        np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, 0)) for root in roots
-    ]
-    coins = [
-        np.random.default_rng(child.generate_state(4, np.uint64).tolist()) for child in children
-    ]
-    learner.reset(batch_shape, generators=coins)  # type: ignore[call-arg]
+    learners_generators = [_hashed_generator(generator) for generator in generators]
+    learner.reset(batch_shape, generators=learners_generators)  # type: ignore[call-arg]
+
+
+def _hashed_generator(generator: np.random.Generator) -> np.random.Generator:
+    """Generator whose seed is a hash of another's seed, of which nothing is drawn."""
+    root: Any = generator.bit_generator.seed_seq
+    child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, 0))
+    # The child's own stream is that of the first generator which the root spawns.
+    seed = child.generate_state(4, np.uint64).tolist()
+    return np.random.default_rng(seed)
 
 
 def plays_blocks(learner: LearnerProtocol) -> bool:
@@ -176,7 +196,15 @@ def play_block(
     messages: Messages,
     log_likelihoods: FloatArray | None = None,
 ) -> FloatArray:
-    """Predict and learn n rounds, messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+    """Let a learner predict and learn n rounds, at once if it can; return predictions ``(B, n, M)``.
+
+    Args:
+        learner: the learner.
+        candidates: ``(B, n or 1, K, M)`` or ``(K, M)``.
+        messages: ``(B, n, *message_shape)``.
+        log_likelihoods: log-likelihoods of the messages under each hypothesis, ``(B, n, K)``, if the tape
+            has them.
+    """
     play: Any = getattr(learner, "play", None)
     if play is None:
         return play_stepwise(learner, candidates, messages)
@@ -186,22 +214,38 @@ def play_block(
 def play_stepwise(
     learner: LearnerProtocol, candidates: FloatArray, messages: Messages
 ) -> FloatArray:
-    """Predict and learn n rounds, one by one."""
+    """Let a learner predict and learn n rounds one by one; return predictions ``(B, n, M)``.
+
+    Args:
+        learner: the learner.
+        candidates: ``(B, n or 1, K, M)`` or ``(K, M)``.
+        messages: ``(B, n, *message_shape)``.
+    """
+    num_games, num_rounds = messages.shape[:2]
     predictions = []
-    for t in range(messages.shape[1]):
-        now = candidates if candidates.ndim == 2 else at_round(candidates, t)
-        predictions.append(predict_checked(learner, now, len(messages)))
-        learner.update(now, messages[:, t])
+    for t in range(num_rounds):
+        if candidates.ndim == 2:  # the same in all games and rounds
+            current = candidates
+        else:
+            current = at_round(candidates, t)
+        predictions.append(predict_checked(learner, current, num_games))
+        learner.update(current, messages[:, t])
     return np.stack(predictions, axis=1)
 
 
-def predict_checked(learner: LearnerProtocol, candidates: FloatArray, games: int) -> FloatArray:
-    """Copy of a learner's predictions ``(games, M)``: a learner may use one buffer for all rounds."""
+def predict_checked(learner: LearnerProtocol, candidates: FloatArray, num_games: int) -> FloatArray:
+    """Predictions ``(num_games, M)`` of a learner for a round, of which type and shape are checked.
+
+    Args:
+        learner: the learner.
+        candidates: the round's candidates, ``(num_games, K, M)`` or ``(K, M)``.
+        num_games: number of games that it plays.
+    """
     given = game_arrays.prediction_floats("what predict() returns", learner.predict(candidates))
-    predictions, shape = given.copy(), (games, candidates.shape[-1])
-    if predictions.shape != shape:
+    expected_shape = (num_games, candidates.shape[-1])
+    if given.shape != expected_shape:
         raise ValueError(
             f"{type(learner).__name__}.predict() must return a prediction per game, here of shape "
-            f"{shape} (games, M), got {predictions.shape}: a learner plays a batch of games at once"
+            f"{expected_shape} (games, M), got {given.shape}: a learner plays a batch of games at once"
         )
-    return predictions
+    return given.copy()  # a learner may use one buffer for all rounds

@@ -58,7 +58,7 @@ LOSSES.own |= {
 
 
 def as_loss(name: str) -> Loss:
-    """Loss of a name or of an address ``"module:object"``."""
+    """Look up a loss by its name or its address ``"module:object"``."""
     loss = LOSSES[name]
     if not isinstance(loss, Loss):
         raise TypeError(
@@ -68,7 +68,7 @@ def as_loss(name: str) -> Loss:
 
 
 def loss_names(names: object) -> tuple[str, ...]:
-    """Check names of losses; return them without repetitions, the KL first. No address is imported.
+    """Check names of losses; return them without repetitions, the KL first. Addresses are not imported.
 
     Example:
         >>> loss_names(["hellinger", "tv", "tv"])
@@ -105,7 +105,7 @@ def charge(
         names: further losses, checked by :func:`load_losses`.
         truth: the truth's distributions, ``(..., M)``.
         predictions: ``(..., M)``.
-        negentropies: of the truth's distributions, ``(...)``, where they are known.
+        negentropies: negative entropies of the truth's distributions, ``(...)``, if they are known.
 
     Example:
         >>> truth, prediction = np.array([1.0, 0.0]), np.array([0.5, 0.5])
@@ -117,7 +117,7 @@ def charge(
         if name in losses:
             continue
         loss = as_loss(name)
-        if loss.of in losses:
+        if loss.of in losses:  # a function of values that are computed already
             losses[name] = loss.formula(losses[loss.of])
         else:
             losses[name] = loss(truth, predictions)
