@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.privacy.densities import check_situation
-from ldp_gym.privacy.events import Event, Objective, best_event
+from ldp_gym.privacy.events import Objective, best_event
 from ldp_gym.privacy.mechanism import Mechanism
 from ldp_gym.privacy.message_features import has_fractions
 from ldp_gym.statistics import largest_share, least_share
@@ -37,6 +38,9 @@ _ERROR = 1e-4
 
 _MOST_TRIALS = 1e10
 """Largest value of :attr:`EpsilonEstimate.trials_needed` that is reported."""
+
+_TRIALS_GROWTH = 1.1
+"""Factor between the numbers of test messages that :attr:`EpsilonEstimate.trials_needed` tries."""
 
 _DIGITS = 6
 """Digits, relative to its spread, to which a column is rounded so that its lowest bits tell nothing."""
@@ -92,19 +96,16 @@ class EpsilonEstimate:
         if self.claimed is None or not self.holds:
             return None
         first_share, second_share = np.array(self.counts) / self.tested
-        tested = self.tested
         trials_per_test = self.trials / self.tested
+        tested = self.tested
         while tested * trials_per_test <= _MOST_TRIALS:
-            bound = _epsilon_bound(
-                first_share * tested,
-                second_share * tested,
-                tested,
-                1.0 - self.confidence,
-                self.delta,
-            )
+            hits = first_share * tested
+            others = second_share * tested
+            error = 1.0 - self.confidence
+            bound = _epsilon_bound(hits, others, tested, error, self.delta)
             if bound > self.claimed:
                 return math.ceil(self.trials * tested / self.tested)
-            tested = math.ceil(1.1 * tested)
+            tested = math.ceil(_TRIALS_GROWTH * tested)
         return None
 
     @property
@@ -258,36 +259,34 @@ def estimate_epsilon(
         claimed = validation.nonnegative("claimed", claimed)
     delta = (own_delta or 0.0) if delta is None else delta
     granted = validation.probability_below_one("delta", delta)
-    sender = _Sender(
+    sender = _make_sender(
         mechanism, candidates, posterior, num_labels, vectorized, time_limit, trials, seed
     )
-
-    def objective(hits: IntArray, others: IntArray, count: int, error: float) -> FloatArray:
-        return _epsilon_bound(hits, others, count, error, granted)
-
+    objective = partial(_epsilon_bound, delta=granted)
     look_at_floats = _default_floats(floats, mechanism)
-    trial = _Trial.run(sender, trials, objective, look_at_floats)
+    trial = _run_trial(sender, trials, objective, look_at_floats)
     error = 1.0 - confidence
-    epsilon = max(0.0, float(objective(*trial.arrays, trial.tested, error)))
+    epsilon = max(0.0, _objective_of_counts(objective, trial.counts, trial.tested, error))
 
+    # If rounded messages keep the claim, only the low bits of floats break it.
     floats_only = False
     if claimed is not None and epsilon > claimed and look_at_floats:
-        rounded = trial.rounded_counts(objective)
-        if rounded is not None:
-            rounded_epsilon = float(objective(*rounded, trial.tested, error))
-            floats_only = rounded_epsilon <= claimed
+        rounded_counts = trial.rounded_counts(objective)
+        if rounded_counts is not None:
+            rounded = _objective_of_counts(objective, rounded_counts, trial.tested, error)
+            floats_only = rounded <= claimed
     return EpsilonEstimate(
-        epsilon,
-        claimed,
-        confidence,
-        granted,
-        trial.labels,
-        trial.words,
-        trial.counts,
-        trial.drawn,
-        trial.tested,
-        trial.example,
-        floats_only,
+        epsilon=epsilon,
+        claimed=claimed,
+        confidence=confidence,
+        delta=granted,
+        labels=trial.labels,
+        event=trial.words,
+        counts=trial.counts,
+        trials=trial.drawn,
+        tested=trial.tested,
+        example=trial.example,
+        floats_only=floats_only,
     )
 
 
@@ -344,26 +343,24 @@ def estimate_delta(
     claimed = own_delta if claimed is None else claimed
     if claimed is not None:
         claimed = validation.probability_below_one("claimed", claimed)
-    sender = _Sender(
+    sender = _make_sender(
         mechanism, candidates, posterior, num_labels, vectorized, time_limit, trials, seed
     )
-
-    def objective(hits: IntArray, others: IntArray, count: int, error: float) -> FloatArray:
-        return _delta_bound(hits, others, count, error, granted)
-
-    trial = _Trial.run(sender, trials, objective, _default_floats(floats, mechanism))
-    delta = max(0.0, float(objective(*trial.arrays, trial.tested, 1.0 - confidence)))
+    objective = partial(_delta_bound, epsilon=granted)
+    trial = _run_trial(sender, trials, objective, _default_floats(floats, mechanism))
+    error = 1.0 - confidence
+    delta = max(0.0, _objective_of_counts(objective, trial.counts, trial.tested, error))
     return DeltaEstimate(
-        delta,
-        claimed,
-        confidence,
-        granted,
-        trial.labels,
-        trial.words,
-        trial.counts,
-        trial.drawn,
-        trial.tested,
-        trial.example,
+        delta=delta,
+        claimed=claimed,
+        confidence=confidence,
+        epsilon=granted,
+        labels=trial.labels,
+        event=trial.words,
+        counts=trial.counts,
+        trials=trial.drawn,
+        tested=trial.tested,
+        example=trial.example,
     )
 
 
@@ -390,7 +387,18 @@ def validate_trials(trials: int, num_labels: int) -> int:
 
 
 def _epsilon_bound(hits: Any, others: Any, trials: int, error: float, delta: float) -> FloatArray:
-    """``log((p_low - delta) / p'_high)`` with Clopper-Pearson bounds, each at half the error."""
+    """Lower bound on eps, ``log((p_low - delta) / p'_high)``, from the counts of two labels in an event.
+
+    ``p_low`` is a lower bound on the first label's probability of the event, and ``p'_high`` an upper bound
+    on the second's, by Clopper and Pearson, each at half of the error.
+
+    Args:
+        hits: number of messages of the first label in the event, or an array of such.
+        others: number of messages of the second label in the event.
+        trials: number of messages of each label.
+        error: error rate of the bound.
+        delta: the delta that is granted.
+    """
     low = least_share(hits, trials, error / 2.0)
     high = largest_share(others, trials, error / 2.0)
     with np.errstate(divide="ignore"):
@@ -398,73 +406,46 @@ def _epsilon_bound(hits: Any, others: Any, trials: int, error: float, delta: flo
 
 
 def _delta_bound(hits: Any, others: Any, trials: int, error: float, epsilon: float) -> FloatArray:
-    """``p_low - e^eps p'_high`` with Clopper-Pearson bounds, each at half the error."""
+    """Lower bound on delta, ``p_low - e^eps p'_high``, from the counts of two labels in an event.
+
+    ``p_low`` is a lower bound on the first label's probability of the event, and ``p'_high`` an upper bound
+    on the second's, by Clopper and Pearson, each at half of the error.
+
+    Args:
+        hits: number of messages of the first label in the event, or an array of such.
+        others: number of messages of the second label in the event.
+        trials: number of messages of each label.
+        error: error rate of the bound.
+        epsilon: the eps that is granted.
+    """
     low = least_share(hits, trials, error / 2.0)
     high = largest_share(others, trials, error / 2.0)
     with np.errstate(over="ignore"):
         return low - np.exp(epsilon) * high
 
 
+def _objective_of_counts(
+    objective: Objective, counts: tuple[int, int], trials: int, error: float
+) -> float:
+    """Objective of one event, from the number of messages of either label in it."""
+    hits, others = counts
+    return float(objective(np.asarray(hits), np.asarray(others), trials, error))
+
+
 # -- Trials -----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class _Sender:
-    """A mechanism or channel that sends messages, and the generator of their order."""
+    """A mechanism that sends messages of M labels, and the generator of the order of labels."""
 
-    def __init__(
-        self,
-        mechanism: Channel | Callable[[Any], Any],
-        candidates: FloatArray | None,
-        posterior: FloatArray | None,
-        num_labels: int | None,
-        vectorized: bool,
-        time_limit: float,
-        trials: int,
-        seed: int,
-    ) -> None:
-        self._rng = np.random.default_rng(validation.seed("seed", seed))
-        self.num_labels, call = self._callable(
-            mechanism, candidates, posterior, num_labels, vectorized
-        )
-        numbers = 2
-        if isinstance(mechanism, Channel):
-            vectorized = True
-            numbers = 1 + math.prod(mechanism.message_shape)
-        trials = validate_trials(trials, self.num_labels)
-        vectorized = validation.flag("vectorized", vectorized)
-        validation.fits_memory("trials", trials, numbers, "messages")
-        self.mechanism = Mechanism(call, vectorized, validation.positive("time_limit", time_limit))
-
-    def _callable(
-        self,
-        mechanism: Channel | Callable[[Any], Any],
-        candidates: FloatArray | None,
-        posterior: FloatArray | None,
-        num_labels: int | None,
-        vectorized: bool,
-    ) -> tuple[int, Callable[[Any], Any]]:
-        """Number of labels, and a function from labels to messages."""
-        if isinstance(mechanism, Channel):
-            if num_labels is not None or vectorized:
-                raise ValueError(
-                    "num_labels and vectorized are for functions: a Channel knows its own"
-                )
-            table, public = check_situation(mechanism, candidates, posterior)
-            channel = mechanism
-            return channel.num_labels, lambda labels: channel.privatize(
-                labels, table, self._rng, public
-            )
-
-        if not callable(mechanism) or isinstance(mechanism, type):
-            what = "a function from a label to a message, or a Channel (made, not its class)"
-            raise TypeError(f"mechanism must be {what}, got {validation.describe(mechanism)}")
-        if candidates is not None or posterior is not None:
-            raise ValueError("candidates and posterior are for Channels: pass num_labels=")
-        return validation.whole("num_labels (M)", num_labels, least=2), mechanism
+    mechanism: Mechanism
+    num_labels: int
+    rng: np.random.Generator
 
     def shuffled(self, labels: list[int], count: int) -> IntArray:
         """``count`` of each label, in random order: a mechanism may have a memory."""
-        return self._rng.permutation(np.repeat(labels, count))
+        return self.rng.permutation(np.repeat(labels, count))
 
     def messages_of(self, labels: list[int], count: int) -> list[FloatArray]:
         """``count`` messages ``(count, F)`` of each label, as numbers."""
@@ -473,89 +454,168 @@ class _Sender:
         return [messages[order == label] for label in labels]
 
 
-class _Trial(NamedTuple):
-    """An event that tells two labels apart, and its test on fresh messages."""
+def _make_sender(
+    mechanism: Channel | Callable[[Any], Any],
+    candidates: FloatArray | None,
+    posterior: FloatArray | None,
+    num_labels: int | None,
+    vectorized: bool,
+    time_limit: float,
+    trials: int,
+    seed: int,
+) -> _Sender:
+    """Check the arguments of an audit, and make the sender of its messages."""
+    rng = np.random.default_rng(validation.seed("seed", seed))
+    call: Callable[[Any], Any]
+    if isinstance(mechanism, Channel):
+        if num_labels is not None or vectorized:
+            raise ValueError("num_labels and vectorized are for functions: a Channel knows its own")
+        call = _sender_of_channel(mechanism, candidates, posterior, rng)
+        num_labels = mechanism.num_labels
+        vectorized = True
+        numbers_per_trial = 1 + math.prod(mechanism.message_shape)  # the label too
+    else:
+        if not callable(mechanism) or isinstance(mechanism, type):
+            what = "a function from a label to a message, or a Channel (made, not its class)"
+            raise TypeError(f"mechanism must be {what}, got {validation.describe(mechanism)}")
+        if candidates is not None or posterior is not None:
+            raise ValueError("candidates and posterior are for Channels: pass num_labels=")
+        call = mechanism
+        num_labels = validation.whole("num_labels (M)", num_labels, least=2)
+        numbers_per_trial = 2
 
-    event: Event
+    trials = validate_trials(trials, num_labels)
+    vectorized = validation.flag("vectorized", vectorized)
+    validation.fits_memory("trials", trials, numbers_per_trial, "messages")
+    time_limit = validation.positive("time_limit", time_limit)
+    return _Sender(Mechanism(call, vectorized, time_limit), num_labels, rng)
+
+
+def _sender_of_channel(
+    channel: Channel,
+    candidates: FloatArray | None,
+    posterior: FloatArray | None,
+    rng: np.random.Generator,
+) -> Callable[[IntArray], Any]:
+    """Function from labels ``(n,)`` to messages of a channel, at checked candidates and posterior."""
+    table, public = check_situation(channel, candidates, posterior)
+
+    def privatize(labels: IntArray) -> Any:
+        """Draw the messages of labels ``(n,)``."""
+        return channel.privatize(labels, table, rng, public)
+
+    return privatize
+
+
+class _Trial(NamedTuple):
+    """An event that tells two labels apart, and its test on fresh messages.
+
+    Attributes:
+        labels: the two labels.
+        words: the event, in words.
+        example: a test message of the first label in the event, in words; empty if there is none.
+        counts: number of test messages of either label in the event.
+        tested: number of test messages of each label.
+        drawn: number of messages drawn in all.
+        choosing_messages: the messages ``(n, F)`` of the two labels that chose the event.
+        test_messages: the messages ``(n, F)`` that tested it.
+        is_first: True where a test message is the first label's.
+    """
+
     labels: tuple[int, int]
     words: str
     example: str
     counts: tuple[int, int]
     tested: int
     drawn: int
-    chosen_on: list[FloatArray]  # the messages of the two labels that chose the event
+    choosing_messages: list[FloatArray]
     test_messages: FloatArray
-    is_first: IntArray  # 1 where a test message is the first label's, 0 elsewhere
+    is_first: BoolArray
 
-    @classmethod
-    def run(cls, sender: _Sender, trials: int, objective: Objective, floats: bool) -> _Trial:
-        """Choose two labels, then an event, and test it."""
-        per_label = trials // 4 // sender.num_labels
-        of_all = sender.messages_of(list(range(sender.num_labels)), per_label)
-        first_look = best_event(of_all, objective, _FIRST_ERROR, floats)
+    def rounded_counts(self, objective: Objective) -> tuple[int, int] | None:
+        """Counts of an event that is chosen and tested on the messages rounded to six digits.
 
-        per_pair = trials // 8
-        of_two = sender.messages_of(list(first_look.labels), per_pair)
-        event = best_event(of_two, objective, _ERROR, floats)
-        first = first_look.labels[event.labels[0]]
-        second = first_look.labels[event.labels[1]]
-
-        tested = trials // 4
-        order = sender.shuffled([first, second], tested)
-        messages = sender.mechanism.numbers(order)
-        inside = event(messages)
-        hits = int(np.count_nonzero(inside & (order == first)))
-        others = int(np.count_nonzero(inside & (order == second)))
-
-        layout = sender.mechanism.layout
-        assert layout is not None, "messages have been drawn"
-        words = event.words(layout.names, first_look.labels)
-        example = ""
-        if hits:
-            of_first = int(np.argmax(inside & (order == first)))
-            example = validation.shorten(sender.mechanism.messages[of_first])
-        drawn = per_label * sender.num_labels + 2 * per_pair + 2 * tested
-        chosen_on = [of_two[place] for place in event.labels]
-        is_first = (order == first).astype(np.int64)
-        return cls(
-            event,
-            (first, second),
-            words,
-            example,
-            (hits, others),
-            tested,
-            drawn,
-            chosen_on,
-            messages,
-            is_first,
-        )
-
-    @property
-    def arrays(self) -> tuple[IntArray, IntArray]:
-        """The two counts as arrays."""
-        return np.asarray(self.counts[0]), np.asarray(self.counts[1])
-
-    def rounded_counts(self, objective: Objective) -> tuple[IntArray, IntArray] | None:
-        """Counts of an event on messages that are rounded; None if all are whole numbers."""
-        chosen_on = np.concatenate(self.chosen_on)
-        is_fraction = has_fractions(chosen_on)
+        None if all of their numbers are whole, so that rounding changes nothing.
+        """
+        choosing_messages = np.concatenate(self.choosing_messages)
+        is_fraction = has_fractions(choosing_messages)
         if not is_fraction.any():
             return None
-        steps = _rounding_steps(chosen_on, is_fraction)
-        event = best_event(
-            [_rounded(messages, steps) for messages in self.chosen_on],
-            objective,
-            _ERROR,
-            floats=False,
-        )
+        steps = _rounding_steps(choosing_messages, is_fraction)
+        rounded = [_rounded(messages, steps) for messages in self.choosing_messages]
+        event = best_event(rounded, objective, _ERROR, floats=False)
         inside = event(_rounded(self.test_messages, steps))
-        is_first = self.is_first == 1
-        counts = [np.count_nonzero(inside & is_first), np.count_nonzero(inside & ~is_first)]
-        return np.asarray(counts[event.labels[0]]), np.asarray(counts[event.labels[1]])
+        counts = _counts(inside, self.is_first)
+        # The event may tell the second label by what it sends more often.
+        first, second = event.labels
+        return counts[first], counts[second]
+
+
+def _run_trial(sender: _Sender, trials: int, objective: Objective, floats: bool) -> _Trial:
+    """Choose two labels with a quarter of the trials, an event with a quarter, and test it with half.
+
+    Args:
+        sender: sender of the messages.
+        trials: number of messages in all.
+        objective: score of an event.
+        floats: whether to look at the lowest bits of floats.
+    """
+    per_label = trials // 4 // sender.num_labels
+    all_labels = list(range(sender.num_labels))
+    event_for_pair = best_event(
+        sender.messages_of(all_labels, per_label), objective, _FIRST_ERROR, floats
+    )
+    pair = event_for_pair.labels
+
+    per_label_of_pair = trials // 8
+    messages_of_pair = sender.messages_of(list(pair), per_label_of_pair)
+    event = best_event(messages_of_pair, objective, _ERROR, floats)
+    first = pair[event.labels[0]]
+    second = pair[event.labels[1]]
+
+    tested = trials // 4
+    order = sender.shuffled([first, second], tested)
+    test_messages = sender.mechanism.numbers(order)
+    inside = event(test_messages)
+    is_first = order == first
+    counts = _counts(inside, is_first)
+
+    example = ""
+    if counts[0] > 0:
+        index = int(np.argmax(inside & is_first))
+        example = validation.shorten(sender.mechanism.messages[index])
+    layout = sender.mechanism.layout
+    assert layout is not None, "messages have been drawn"
+    return _Trial(
+        labels=(first, second),
+        words=event.words(layout.names, pair),
+        example=example,
+        counts=counts,
+        tested=tested,
+        drawn=per_label * sender.num_labels + 2 * per_label_of_pair + 2 * tested,
+        choosing_messages=[messages_of_pair[index] for index in event.labels],
+        test_messages=test_messages,
+        is_first=is_first,
+    )
+
+
+def _counts(inside: BoolArray, is_first: BoolArray) -> tuple[int, int]:
+    """Number of messages of the first label, and of the second, that are inside an event."""
+    hits = int(np.count_nonzero(inside & is_first))
+    others = int(np.count_nonzero(inside & ~is_first))
+    return hits, others
 
 
 def _rounding_steps(messages: FloatArray, is_fraction: BoolArray) -> FloatArray:
-    """Steps to which columns ``(F,)`` are rounded; 0 for columns of whole numbers."""
+    """Steps ``(F,)`` to whose multiples columns are rounded; 0 for columns that stay as they are.
+
+    A step is the power of ten that keeps six digits of a column's interquartile range (of its standard
+    deviation if the range is 0).
+
+    Args:
+        messages: the messages, ``(n, F)``.
+        is_fraction: whether a column has numbers that are not whole, ``(F,)``.
+    """
     with np.errstate(all="ignore"):
         low, high = np.quantile(messages, [0.25, 0.75], axis=0)
         spread = np.where(high > low, high - low, messages.std(axis=0))
@@ -565,6 +625,7 @@ def _rounding_steps(messages: FloatArray, is_fraction: BoolArray) -> FloatArray:
 
 
 def _rounded(messages: FloatArray, steps: FloatArray) -> FloatArray:
-    """Messages ``(n, F)`` rounded to multiples of the steps ``(F,)``."""
-    whole = np.rint(messages / np.where(steps > 0.0, steps, 1.0))
-    return np.where(steps > 0.0, whole * steps, messages)
+    """Messages ``(n, F)`` rounded to multiples of the steps ``(F,)``; columns with step 0 stay."""
+    is_rounded = steps > 0.0
+    multiples = np.rint(messages / np.where(is_rounded, steps, 1.0))
+    return np.where(is_rounded, multiples * steps, messages)

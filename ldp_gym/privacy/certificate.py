@@ -29,6 +29,7 @@ from ldp_gym.privacy.densities import (
     worst_of_messages,
 )
 from ldp_gym.privacy.exact import (
+    ComparedMessages,
     declared_delta,
     exact_delta,
     exact_epsilon,
@@ -150,11 +151,11 @@ def certify(
         return _pure_certificate(channel, worst, "exact density ratio over all labels")
     bounds = exact_delta(channel, candidates, channel.epsilon, posterior)
     return Certificate(
-        channel.epsilon,
-        bounds.upper,
-        channel.epsilon,
-        channel.delta,
-        "accounted delta, an upper bound",
+        epsilon=channel.epsilon,
+        delta=bounds.upper,
+        claimed_epsilon=channel.epsilon,
+        claimed_delta=channel.delta,
+        method="accounted delta, an upper bound",
     )
 
 
@@ -167,13 +168,13 @@ def _pure_certificate(
 ) -> Certificate:
     """Certificate of a pure channel whose largest density ratio is known."""
     return Certificate(
-        worst.epsilon,
-        0.0,
-        channel.epsilon,
-        channel.delta,
-        method,
-        worst.labels,
-        worst.message,
+        epsilon=worst.epsilon,
+        delta=0.0,
+        claimed_epsilon=channel.epsilon,
+        claimed_delta=channel.delta,
+        method=method,
+        labels=worst.labels,
+        message=worst.message,
         objection=objection,
         scope=scope,
     )
@@ -182,62 +183,95 @@ def _pure_certificate(
 def _certify_custom(
     channel: Channel, candidates: FloatArray, posterior: FloatArray | None, samples: int
 ) -> Certificate:
-    """Audit a custom channel by its sampler and its density."""
-    situation = candidates, posterior
+    """Audit a custom channel by its sampler and its density.
+
+    Args:
+        channel: the channel.
+        candidates: the class at one context, ``(K, M)``.
+        posterior: the public posterior ``(K,)`` of an adaptive channel.
+        samples: number of messages whose densities are compared.
+    """
+    # What the channel declares is read first: without it there is no certificate, and no need to sample.
     if channel.pure:
-        messages, is_complete = messages_to_compare(channel, *situation)
-        worst = worst_of_messages(channel, messages, *situation)
+        compared = messages_to_compare(channel, candidates, posterior)
+        worst = worst_of_messages(channel, compared.messages, candidates, posterior)
     else:
         bounds = declared_delta(channel, candidates, channel.epsilon, posterior)
-    check_totals(channel, *situation)
-    labels = np.arange(max(_SENT_FIRST, channel.num_labels)) % channel.num_labels
-    channel.check_messages(
-        channel.privatize(labels, candidates, np.random.default_rng(0), posterior)
-    )
+    check_totals(channel, candidates, posterior)
+    _check_first_messages(channel, candidates, posterior)
+
+    situation = (candidates, posterior)
     misfit = find_misfit(channel, min(samples, _MOST_COUNTED), situations=[situation])
-    sample = sample_messages(channel, *situation, samples)
+    sample = sample_messages(channel, candidates, posterior, samples)
     objection = misfit or sample.impossible
     if channel.pure:
-        return _certify_custom_epsilon(
-            channel, worst, len(messages), is_complete, sample, objection
-        )
-    return _certify_custom_delta(channel, situation, bounds, sample, objection)
+        return _certify_custom_epsilon(channel, worst, compared, sample, objection)
+    computed = _enumerated_delta(channel, candidates, posterior)
+    return _certify_custom_delta(channel, bounds, computed, sample, objection)
+
+
+def _check_first_messages(
+    channel: Channel, candidates: FloatArray, posterior: FloatArray | None
+) -> None:
+    """Check that messages of all labels are points of the message space."""
+    labels = np.arange(max(_SENT_FIRST, channel.num_labels)) % channel.num_labels
+    messages = channel.privatize(labels, candidates, np.random.default_rng(0), posterior)
+    channel.check_messages(messages)
 
 
 def _certify_custom_epsilon(
     channel: Channel,
     worst: ExactEpsilon,
-    num_compared: int,
-    is_complete: bool,
+    compared: ComparedMessages,
     sample: MessageSample,
     objection: str | None,
 ) -> Certificate:
-    """Certificate of a pure custom channel from its worst case and the messages that it sent."""
-    if is_complete:
+    """Certificate of a pure custom channel: its eps is the largest ratio that was compared or sampled.
+
+    Args:
+        channel: the channel.
+        worst: largest density ratio of the compared messages.
+        compared: all messages of the channel, or those that it names as worst cases.
+        sample: messages that the channel sent.
+        objection: a fault of the channel that is known already, or None.
+    """
+    num_compared = len(compared.messages)
+    if compared.are_all:
         method = f"exact density ratio over all labels and all {num_compared:,} messages"
         scope = None
     else:
         method = "largest density ratio over all labels"
         scope = f"the listed worst cases ({num_compared:,}) and {sample.num_messages:,} sampled messages"
+
     if exceeds(sample.largest.epsilon, worst.epsilon):
-        objection = objection or (
-            f"worst_case_messages among which the density ratio is largest: it is "
-            f"{sample.largest.epsilon:.6g} at {sample.largest.message!r}, which was sent, and at most "
-            f"{worst.epsilon:.6g} among them"
-        )
+        if objection is None:
+            objection = (
+                f"worst_case_messages among which the density ratio is largest: it is "
+                f"{sample.largest.epsilon:.6g} at {sample.largest.message!r}, which was sent, and at most "
+                f"{worst.epsilon:.6g} among them"
+            )
         worst = sample.largest
     return _pure_certificate(channel, worst, method, objection, scope)
 
 
 def _certify_custom_delta(
     channel: Channel,
-    situation: tuple[FloatArray, FloatArray | None],
     bounds: DeltaBounds,
+    computed: float | None,
     sample: MessageSample,
     objection: str | None,
 ) -> Certificate:
-    """Certificate of a custom channel with delta > 0, from its messages next to its declared bounds."""
-    candidates, posterior = situation
+    """Certificate of a custom channel with delta > 0, from its messages next to its declared bounds.
+
+    Its delta is the declared upper bound, or larger if the messages prove more.
+
+    Args:
+        channel: the channel.
+        bounds: its declared bounds on delta.
+        computed: delta over all messages, or None if they cannot be enumerated.
+        sample: messages that the channel sent.
+        objection: a fault of the channel that is known already, or None.
+    """
     estimate = sample.delta
     delta = bounds.upper
     method = (
@@ -247,12 +281,12 @@ def _certify_custom_delta(
     scope: str | None = f"{sample.num_messages:,} sampled messages"
     if estimate.low > bounds.upper * (1.0 + TOLERANCE):
         delta = estimate.low
+        first, second = estimate.labels
         objection = objection or (
             f"delta_bounds that hold: it declares a delta of at most {bounds.upper:.4g}, and its messages "
-            f"prove at least {estimate.low:.4g} (labels {estimate.labels[0]} against {estimate.labels[1]})"
+            f"prove at least {estimate.low:.4g} (labels {first} against {second})"
         )
 
-    computed = _enumerated_delta(channel, candidates, posterior)
     if computed is not None:
         method = (
             f"declared delta of at most {bounds.upper:.4g}, beside one of {computed:.4g} computed over "
@@ -267,12 +301,12 @@ def _certify_custom_delta(
                 f"all messages delta is {computed:.6g}"
             )
     return Certificate(
-        channel.epsilon,
-        delta,
-        channel.epsilon,
-        channel.delta,
-        method,
-        estimate.labels,
+        epsilon=channel.epsilon,
+        delta=delta,
+        claimed_epsilon=channel.epsilon,
+        claimed_delta=channel.delta,
+        method=method,
+        labels=estimate.labels,
         sampled_delta=estimate,
         objection=objection,
         scope=scope,
@@ -295,7 +329,8 @@ def _enumerated_delta(
 def warn_of_broken_promise(channel: Channel, candidates: FloatArray) -> None:
     """Warn if a custom channel, or the paper's literal clipping, breaks its promise at candidates ``(K, M)``.
 
-    The other shipped channels are certified by the tests. Large tables are not audited.
+    The other shipped channels are certified by the tests. Large tables are not audited: it would take longer
+    than the game.
     """
     is_literal = isinstance(channel, ClippedChannel) and channel.clipping.rule == "paper"
     is_trusted = is_builtin(type(channel)) and not is_literal
@@ -328,7 +363,7 @@ def find_broken_promise(
         return f"no certificate for {channel!r}: it needs {certificate.objection}"
     if certificate.holds:
         return None
-    return _broken(channel, certificate.epsilon, certificate.delta)
+    return _describe_broken_promise(channel, certificate.epsilon, certificate.delta)
 
 
 def _fault_in_messages(
@@ -339,11 +374,12 @@ def _fault_in_messages(
     if sample.impossible is not None:
         return f"no certificate for {channel!r}: it needs {sample.impossible}"
     if channel.pure and exceeds(sample.largest.epsilon, channel.epsilon):
-        return _broken(channel, sample.largest.epsilon, 0.0)
+        return _describe_broken_promise(channel, sample.largest.epsilon, 0.0)
     if not channel.pure and sample.delta.low > channel.delta:
-        return _broken(channel, channel.epsilon, sample.delta.low)
+        return _describe_broken_promise(channel, channel.epsilon, sample.delta.low)
     return None
 
 
-def _broken(channel: Channel, epsilon: float, delta: float) -> str:
+def _describe_broken_promise(channel: Channel, epsilon: float, delta: float) -> str:
+    """Sentence with the eps and delta that a channel has in place of those that it promises."""
     return f"{channel!r} breaks its promise: it has epsilon = {epsilon:.6g}, delta = {delta:.4g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,11 @@ from ldp_gym.privacy.densities import (
     worst_of_messages,
 )
 
-_SENT = 2000
+_MESSAGES_SENT = 2000
 """Number of messages of a custom channel whose density ratios are compared with its worst case."""
+
+_LEAST_PER_LABEL = 2
+"""Least number of these messages for each label."""
 
 
 def exact_epsilon(
@@ -34,13 +37,21 @@ def exact_epsilon(
 ) -> ExactEpsilon:
     """Compute the least eps for which the channel's declared density is eps-LDP at candidates ``(K, M)``.
 
-    Deterministic. The supremum is found among the channel's :meth:`~ldp_gym.Channel.worst_case_messages`;
-    of a custom channel with few messages, among all of them. Other custom channels are believed in their
-    worst cases, unless one of 2,000 messages that they send contradicts them:
-    :func:`~ldp_gym.audit.certify` looks further. Labels that no hypothesis allows count too.
+    Deterministic. It is the largest log density ratio of two labels among the channel's
+    :meth:`~ldp_gym.Channel.worst_case_messages`; of a custom channel with few messages, among all of them.
+    The worst cases that another custom channel names are trusted, unless one of 2,000 messages that it sends
+    contradicts them; :func:`~ldp_gym.audit.certify` looks further. Labels that no hypothesis allows count
+    too.
 
-    In place of a channel and candidates, a table of probabilities: a row for each label, a column for each
-    message, which is then the index of a column.
+    Args:
+        channel: the channel; or, without candidates, a table of probabilities with a row for each label and a
+            column for each message. A message is then the index of a column.
+        candidates: the class at one context, ``(K, M)``.
+        posterior: the public posterior ``(K,)``, for an adaptive channel.
+
+    Raises:
+        BrokenPromiseError: if a custom channel sends a message beyond its worst cases.
+        ValueError: if its density is unusable, such as NaN or a sum other than one.
 
     Example:
         >>> from ldp_gym.channels import RandomizedResponse
@@ -59,17 +70,25 @@ def exact_epsilon(
         messages = channel.worst_case_messages(candidates, posterior)
         return worst_of_messages(channel, messages, candidates, posterior)
 
-    messages, _ = messages_to_compare(channel, candidates, posterior)
-    worst = worst_of_messages(channel, messages, candidates, posterior)
+    compared = messages_to_compare(channel, candidates, posterior)
+    worst = worst_of_messages(channel, compared.messages, candidates, posterior)
     check_totals(channel, candidates, posterior)
-    labels = np.arange(max(_SENT, 2 * channel.num_labels)) % channel.num_labels
+    _check_sent_messages(channel, candidates, posterior, worst.epsilon)
+    return worst
+
+
+def _check_sent_messages(
+    channel: Channel, candidates: FloatArray, posterior: FloatArray | None, worst: float
+) -> None:
+    """Check that no message that a custom channel sends has a log density ratio beyond ``worst``."""
+    num_messages = max(_MESSAGES_SENT, _LEAST_PER_LABEL * channel.num_labels)
+    labels = np.arange(num_messages) % channel.num_labels
     sent = channel.privatize(labels, candidates, np.random.default_rng(0), posterior)
     sent = channel.check_messages(sent)
     for part, log_density in log_densities(channel, sent, candidates, posterior):
-        objection = beyond_worst_case(channel, worst.epsilon, part, log_density)
+        objection = beyond_worst_case(channel, worst, part, log_density)
         if objection is not None:
             raise BrokenPromiseError(f"no certificate for {channel!r}: it needs {objection}")
-    return worst
 
 
 def _epsilon_of_table(table: Any) -> ExactEpsilon:
@@ -84,18 +103,31 @@ def _epsilon_of_table(table: Any) -> ExactEpsilon:
     return largest_ratio(log_density, np.arange(law.shape[1]))
 
 
+class ComparedMessages(NamedTuple):
+    """Messages among which the largest density ratio of a custom channel is looked for.
+
+    Attributes:
+        messages: the messages, ``(n, *message_shape)``.
+        are_all: True if the channel can send no others.
+    """
+
+    messages: Messages
+    are_all: bool
+
+
 def messages_to_compare(
     channel: Channel, candidates: FloatArray, posterior: FloatArray | None
-) -> tuple[Messages, bool]:
-    """Messages of a custom channel to look for its largest density ratio, and whether they are all.
+) -> ComparedMessages:
+    """All messages of a custom channel if they can be enumerated, else those that it names as worst cases.
 
     Raises:
         TypeError: if they cannot be enumerated and the channel names no worst cases.
     """
     messages = enumerated_messages(channel)
     if messages is not None:
-        return messages, True
-    return channel.worst_case_messages(candidates, posterior), False
+        return ComparedMessages(messages, are_all=True)
+    worst_cases = channel.worst_case_messages(candidates, posterior)
+    return ComparedMessages(worst_cases, are_all=False)
 
 
 def exact_delta(
@@ -134,7 +166,7 @@ def declared_delta(
         ) from error
 
     try:
-        lower, upper = (float(bound) for bound in returned)
+        lower, upper = map(float, returned)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"delta_bounds of {channel!r} must return two numbers, a lower and an upper bound, got "

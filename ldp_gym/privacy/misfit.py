@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,7 +45,10 @@ _MOST_NUMBERS = 8_000_000
 _CHECKED_TABLES = (0.3, 1.0), (5.0, 1.0), (0.3, 0.5)
 """Tables of candidates: the Dirichlet parameter of their rows, and the share of entries that are not 0."""
 
-_PER_CELL = 20
+_MASS_OF_KEPT_LABEL = 0.05
+"""Probability that one label gets in every row of a table, so that no row is 0."""
+
+_LEAST_AVERAGE_COUNT = 20
 """Least average count of a message and label for goodness of fit."""
 
 _BINS = 32
@@ -87,78 +91,149 @@ def find_misfit(
     num_labels = channel.num_labels
     labels = np.sort(rng.choice(num_labels, min(num_labels, _MOST_LABELS), replace=False))
     if samples is None:
-        numbers = max(len(labels), channel.num_uniforms, math.prod(channel.message_shape))
-        samples = max(LEAST_SAMPLES, min(_MOST_SAMPLES, _MOST_NUMBERS // numbers))
+        numbers_per_message = max(
+            len(labels), channel.num_uniforms, math.prod(channel.message_shape)
+        )
+        samples = max(LEAST_SAMPLES, min(_MOST_SAMPLES, _MOST_NUMBERS // numbers_per_message))
     if situations is None:
         situations = [
             _draw_situation(channel, concentration, kept, rng)
             for concentration, kept in _CHECKED_TABLES
         ]
-    all_messages = list_space(channel.message_space)
-    is_few = all_messages is not None and (
-        _PER_CELL * len(all_messages) * len(labels) <= samples // len(situations)
-    )
+    samples_per_table = samples // len(situations)
+    can_be_counted = _can_be_counted(channel, len(labels), samples_per_table)
 
     log_gains: dict[str, float] = defaultdict(float)
-    for candidates, posterior in situations:
-        places = rng.integers(len(labels), size=samples // len(situations))
-        messages = channel.privatize(labels[places], candidates, rng, posterior)
+    for situation in situations:
+        label_indices = rng.integers(len(labels), size=samples_per_table)
+        candidates, posterior = situation
+        messages = channel.privatize(labels[label_indices], candidates, rng, posterior)
         try:
             messages = channel.check_messages(messages)
         except ValueError as error:
             return f"messages in {channel.message_space}: {error}"
-        parts = [
-            log_density[:, labels]
-            for _, log_density in log_densities(channel, messages, candidates, posterior)
-        ]
-        log_density = np.concatenate(parts)
-        misfit = _impossible_message(messages, places, labels, log_density)
-        if misfit is None:
-            worst = _declared_worst_case(channel, candidates, posterior)
-            misfit = beyond_worst_case(channel, worst, messages, log_density)
+        sent = _SentMessages(messages, label_indices, labels)
+
+        log_density = _log_density_of_labels(channel, sent, situation)
+        misfit = _misfit_of_density(channel, sent, log_density, situation)
         if misfit is not None:
             return misfit
 
-        listed = channel.list_messages(candidates, posterior) if is_few else None
-        if listed is not None and listed.complete:
-            log_law = channel.log_density(listed.messages, candidates, posterior)
-            declared = np.exp(log_law + listed.log_weights[:, None])[:, labels]
-            misfit = _goodness_of_fit(
-                listed.messages, declared, messages, places, labels, len(situations)
-            )
-            if misfit is not None:
-                return misfit
-        else:
-            for name, log_gain in _log_gains(places, messages, log_density):
+        declared = None
+        if can_be_counted:
+            declared = _declared_law(channel, labels, situation)
+        if declared is None:
+            for name, log_gain in _log_gains(label_indices, messages, log_density):
                 log_gains[name] += log_gain
+            continue
+        misfit = _goodness_of_fit(
+            declared.messages, declared.law, messages, label_indices, labels, len(situations)
+        )
+        if misfit is not None:
+            return misfit
     return _judge_classifiers(log_gains, samples)
+
+
+class _SentMessages(NamedTuple):
+    """Messages of a channel, and which labels sent them.
+
+    Attributes:
+        messages: the messages, ``(n, *message_shape)``.
+        label_indices: index in ``labels`` of the label that sent each message, ``(n,)``.
+        labels: the labels that send messages.
+    """
+
+    messages: Messages
+    label_indices: IntArray
+    labels: IntArray
+
+
+class _DeclaredLaw(NamedTuple):
+    """All messages of a channel, and their declared probabilities.
+
+    Attributes:
+        messages: the messages, ``(N, *message_shape)``.
+        law: their probabilities for the labels that send messages, ``(N, labels)``.
+    """
+
+    messages: Messages
+    law: FloatArray
+
+
+def _can_be_counted(channel: Channel, num_labels: int, samples: int) -> bool:
+    """Tell if messages are so few that each is expected often enough from each label."""
+    all_messages = list_space(channel.message_space)
+    if all_messages is None:
+        return False
+    return _LEAST_AVERAGE_COUNT * len(all_messages) * num_labels <= samples
+
+
+def _log_density_of_labels(
+    channel: Channel, sent: _SentMessages, situation: Situation
+) -> FloatArray:
+    """Declared log densities of messages, ``(n, labels)``, for the labels that send messages."""
+    parts = []
+    for _, log_density in log_densities(channel, sent.messages, *situation):
+        parts.append(log_density[:, sent.labels])
+    return np.concatenate(parts)
+
+
+def _misfit_of_density(
+    channel: Channel, sent: _SentMessages, log_density: FloatArray, situation: Situation
+) -> str | None:
+    """Describe a message that has no density, or a density ratio beyond the declared worst case."""
+    misfit = _impossible_message(sent, log_density)
+    if misfit is not None:
+        return misfit
+    worst = _declared_worst_case(channel, *situation)
+    return beyond_worst_case(channel, worst, sent.messages, log_density)
+
+
+def _declared_law(channel: Channel, labels: IntArray, situation: Situation) -> _DeclaredLaw | None:
+    """The probabilities that the channel declares for all of its messages; None if some are not listed."""
+    candidates, posterior = situation
+    listed = channel.list_messages(candidates, posterior)
+    if not listed.complete:
+        return None
+    log_density = channel.log_density(listed.messages, candidates, posterior)
+    law = np.exp(log_density + listed.log_weights[:, None])
+    return _DeclaredLaw(listed.messages, law[:, labels])
 
 
 def _draw_situation(
     channel: Channel, concentration: float, kept: float, rng: np.random.Generator
 ) -> Situation:
-    """Draw a table of candidates, some of whose entries are 0, and a public posterior."""
+    """Draw a table of candidates, some of whose entries are 0, and a public posterior.
+
+    Args:
+        channel: the channel.
+        concentration: Dirichlet parameter of the rows of the table.
+        kept: share of the entries that are not set to 0.
+        rng: generator of all draws.
+    """
     num_labels = channel.num_labels
     table = rng.dirichlet(np.full(num_labels, concentration), size=channel.num_hypotheses)
     table *= rng.random(table.shape) < kept
-    table[:, rng.integers(num_labels)] += 0.05  # no row is 0
+    table[:, rng.integers(num_labels)] += _MASS_OF_KEPT_LABEL
     table /= table.sum(axis=-1, keepdims=True)
-    posterior = rng.dirichlet(np.ones(len(table))) if channel.adaptive else None
+    posterior = None
+    if channel.adaptive:
+        posterior = rng.dirichlet(np.ones(len(table)))
     return table, posterior
 
 
-def _impossible_message(
-    messages: Messages, places: IntArray, labels: IntArray, log_density: FloatArray
-) -> str | None:
+def _impossible_message(sent: _SentMessages, log_density: FloatArray) -> str | None:
     """Describe a message whose declared density is 0 for its own label, or is not a number."""
-    own = log_density[np.arange(len(places)), places]
-    impossible = (own == -np.inf) | ~(log_density < np.inf).all(axis=-1)
-    if not impossible.any():
+    own = log_density[np.arange(len(log_density)), sent.label_indices]
+    is_finite = (log_density < np.inf).all(axis=-1)  # False for NaN
+    is_impossible = (own == -np.inf) | ~is_finite
+    if not is_impossible.any():
         return None
-    first = int(np.argmax(impossible))
+    first = int(np.argmax(is_impossible))
+    label = sent.labels[sent.label_indices[first]]
     return (
-        f"a positive density of every message: {messages[first]!r}, sent by label "
-        f"{labels[places[first]]}, has {log_density[first]}"
+        f"a positive density of every message: {sent.messages[first]!r}, sent by label "
+        f"{label}, has {log_density[first]}"
     )
 
 
@@ -174,16 +249,23 @@ def _declared_worst_case(
 
 
 def _judge_classifiers(log_gains: dict[str, float], samples: int) -> str | None:
-    """Describe the classifier that beats the density, if the mean product is large enough."""
+    """Describe the classifier that beats the density, if the mean product is large enough.
+
+    Args:
+        log_gains: logarithm of each classifier's product of r / belief, by its name.
+        samples: number of messages.
+    """
     if not log_gains:
         return None
-    log_mean = float(np.logaddexp.reduce(list(log_gains.values()))) - math.log(len(log_gains))
+    log_sum = float(np.logaddexp.reduce(list(log_gains.values())))
+    log_mean = log_sum - math.log(len(log_gains))
     if log_mean < -math.log(ERROR_RATE):
         return None
     best = max(log_gains, key=lambda name: log_gains[name])
+    log10_odds = log_mean / math.log(10.0)
     return (
         f"messages that follow log_density: {best} beats the density at guessing labels "
-        f"(odds of 10^{log_mean / math.log(10.0):.0f} to 1, from {samples} messages)"
+        f"(odds of 10^{log10_odds:.0f} to 1, from {samples} messages)"
     )
 
 
@@ -191,73 +273,132 @@ def _goodness_of_fit(
     listed: Messages,
     declared: FloatArray,
     messages: Messages,
-    places: IntArray,
+    label_indices: IntArray,
     labels: IntArray,
     num_tables: int = len(_CHECKED_TABLES),
 ) -> str | None:
-    """Describe a message that a label sends more or less often than declared, ``(N, labels)``."""
+    """Describe a message that a label sends more or less often than declared; None if there is none.
+
+    Args:
+        listed: all messages of the channel, ``(N, *message_shape)``; a message may be listed repeatedly.
+        declared: their declared probabilities, ``(N, labels)``.
+        messages: the messages that were sent, ``(n, *message_shape)``.
+        label_indices: index in ``labels`` of the label that sent each of them, ``(n,)``.
+        labels: the labels that sent messages.
+        num_tables: number of tables of candidates that share the error.
+    """
     rows = np.concatenate([listed, messages]).reshape(len(listed) + len(messages), -1)
-    distinct, cells = np.unique(rows, axis=0, return_inverse=True)
-    of_listed, of_sent = np.split(cells.reshape(-1), [len(listed)])
+    distinct, index_of_row = np.unique(rows, axis=0, return_inverse=True)
+    of_listed, of_sent = np.split(index_of_row.reshape(-1), [len(listed)])
 
     law = np.zeros((len(distinct), len(labels)))
     np.add.at(law, of_listed, declared)
-    counts = np.bincount(of_sent * len(labels) + places, minlength=law.size).reshape(law.shape)
+    sent_and_label = of_sent * len(labels) + label_indices
+    counts = np.bincount(sent_and_label, minlength=law.size).reshape(law.shape)
     if not np.allclose(law.sum(axis=0), 1.0):
         return f"a density that sums to one over the messages, got {law.sum(axis=0)}"
 
     trials = counts.sum(axis=0)
-    error = ERROR_RATE / (2 * num_tables * law.size)
+    num_interval_ends = 2 * num_tables * law.size
+    error = ERROR_RATE / num_interval_ends
     least = least_share(counts, trials, error)
     most = largest_share(counts, trials, error)
     outside = np.argwhere((law < least - _SLACK) | (law > most + _SLACK))
     if len(outside) == 0:
         return None
-    cell, place = outside[0]
+    message, label_index = outside[0]
     return (
-        f"messages that follow log_density: label {labels[place]} sent {distinct[cell]} "
-        f"{counts[cell, place]} times out of {trials[place]}; the declared probability is "
-        f"{law[cell, place]:.6g}"
+        f"messages that follow log_density: label {labels[label_index]} sent {distinct[message]} "
+        f"{counts[message, label_index]} times out of {trials[label_index]}; the declared probability is "
+        f"{law[message, label_index]:.6g}"
     )
 
 
 def _log_gains(
-    places: IntArray, messages: Messages, log_density: FloatArray
+    label_indices: IntArray, messages: Messages, log_density: FloatArray
 ) -> Iterator[tuple[str, float]]:
-    """Yield classifiers by name, with the sum of ``log(r / belief)`` at the labels of the second half."""
+    """Yield classifiers by name, with the sum of ``log(r / belief)`` at the labels of the second half.
+
+    r is the probability that a classifier gives to the true label, and the belief is the one that follows
+    from the declared density.
+
+    Args:
+        label_indices: the labels that sent the messages, ``(n,)``, as columns of ``log_density``.
+        messages: the messages, ``(n, *message_shape)``.
+        log_density: their declared log densities, ``(n, labels)``.
+    """
     relative = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
     beliefs = relative / relative.sum(axis=-1, keepdims=True)
     half = len(beliefs) // 2
-    true_labels = np.arange(half, len(beliefs)) - half, places[half:]
-
-    def log_gain(scores: FloatArray) -> float:
-        guesses = scores[true_labels] / scores.sum(axis=-1)
-        return float(np.log(guesses / beliefs[half:][true_labels]).sum())
+    beliefs_of_tested = beliefs[half:]
+    true_labels = label_indices[half:]
 
     for power in _POWERS:
-        yield f"the density to the power of {power:g}", log_gain(relative[half:] ** power)
+        scores = relative[half:] ** power
+        log_gain = _log_gain(scores, beliefs_of_tested, true_labels)
+        yield f"the density to the power of {power:g}", log_gain
 
-    for name, cells in _histograms(messages.reshape(len(beliefs), -1), beliefs):
-        shape = int(cells.max()) + 1, beliefs.shape[1]
-        seen = np.zeros(shape)
-        expected = np.zeros(shape)
-        np.add.at(seen, (cells[:half], places[:half]), 1.0)
-        np.add.at(expected, cells[:half], beliefs[:half])
-        is_clear = np.abs(seen - expected) >= _STANDARD_DEVIATIONS * np.sqrt(expected + 1.0)
-        correction = np.where(is_clear, (seen + 1.0) / (expected + 1.0), 1.0)
-        yield name, log_gain(beliefs[half:] * correction[cells[half:]])
+    rows = messages.reshape(len(beliefs), -1)
+    for name, bins in _histograms(rows, beliefs):
+        num_bins = int(bins.max()) + 1
+        corrections = _learned_corrections(
+            bins[:half], num_bins, label_indices[:half], beliefs[:half]
+        )
+        scores = beliefs_of_tested * corrections[bins[half:]]
+        yield name, _log_gain(scores, beliefs_of_tested, true_labels)
 
 
-def _histograms(messages: Messages, beliefs: FloatArray) -> Iterator[tuple[str, IntArray]]:
-    """Yield bins of the messages by name: by the likeliest label as declared, and by each coordinate."""
+def _log_gain(scores: FloatArray, beliefs: FloatArray, true_labels: IntArray) -> float:
+    """Sum over messages of ``log(r / belief)``, r the true label's share of the scores ``(n, labels)``."""
+    messages = np.arange(len(scores))
+    guesses = scores[messages, true_labels] / scores.sum(axis=-1)
+    return float(np.log(guesses / beliefs[messages, true_labels]).sum())
+
+
+def _learned_corrections(
+    bins: IntArray, num_bins: int, label_indices: IntArray, beliefs: FloatArray
+) -> FloatArray:
+    """Factors ``(bins, labels)`` by which labels are likelier, given a bin of the message, than declared.
+
+    They are 1 where the count of a label is within four standard deviations of its expectation.
+
+    Args:
+        bins: bins of the messages that are learned from, ``(n,)``.
+        num_bins: number of bins.
+        label_indices: the labels that sent them, ``(n,)``.
+        beliefs: declared probabilities of all labels given the messages, ``(n, labels)``.
+    """
+    shape = (num_bins, beliefs.shape[1])
+    counts = np.zeros(shape)
+    expected = np.zeros(shape)
+    np.add.at(counts, (bins, label_indices), 1.0)
+    np.add.at(expected, bins, beliefs)
+    standard_deviations = np.sqrt(expected + 1.0)
+    is_clear = np.abs(counts - expected) >= _STANDARD_DEVIATIONS * standard_deviations
+    # One is added on either side: a label that was never sent with this bin is not ruled out.
+    return np.where(is_clear, (counts + 1.0) / (expected + 1.0), 1.0)
+
+
+def _histograms(messages: FloatArray, beliefs: FloatArray) -> Iterator[tuple[str, IntArray]]:
+    """Yield bins ``(n,)`` of messages ``(n, F)`` by name: by the likeliest label, and by each coordinate.
+
+    The likeliest label is the one with the largest declared belief ``(n, labels)``.
+    """
     yield "a count of labels by the likeliest one", beliefs.argmax(axis=-1)
 
     num_coordinates = messages.shape[1]
     step = math.ceil(num_coordinates / _MOST_COORDINATES)
     for j in range(0, num_coordinates, step):
-        values = np.unique(messages[:, j])
-        evenly = np.linspace(0, len(values), _BINS + 1)
-        ranks = np.concatenate([evenly, _RANKS, len(values) - _RANKS])
-        ranks = np.unique(ranks.astype(np.int64))
-        edges = values[ranks[(ranks > 0) & (ranks < len(values))]]
-        yield f"a histogram of coordinate {j}", np.searchsorted(edges, messages[:, j], side="right")
+        values = messages[:, j]
+        bins = np.searchsorted(_bin_edges(np.unique(values)), values, side="right")
+        yield f"a histogram of coordinate {j}", bins
+
+
+def _bin_edges(values: FloatArray) -> FloatArray:
+    """Edges of bins from distinct, rising values: at even ranks, and at some ranks near either end."""
+    num_values = len(values)
+    evenly = np.linspace(0, num_values, _BINS + 1)
+    ranks = np.concatenate([evenly, _RANKS, num_values - _RANKS])
+    ranks = np.unique(ranks.astype(np.int64))
+    is_inside = (ranks > 0) & (ranks < num_values)
+    return values[ranks[is_inside]]
