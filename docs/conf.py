@@ -43,6 +43,8 @@ shutil.copy(ROOT / "examples" / "tour.ipynb", DOCS / "tour.ipynb")
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the types stand in the signatures of the source, one click away
 autodoc_class_signature = "mixed"
+# An attribute in a docstring's list becomes a reference by its bare name, which several classes may have.
+suppress_warnings = ["ref.python"]
 
 # -- Looks ---------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The moving picture of the README: users are asked for their label, and users are asked about models.
+"""The moving picture of the README: users are asked for their label, and users are asked about hypotheses.
 
 Both columns play one episode: the same truth, users and eps, and the exact Bayesian learner. Only the
 question differs. The class has 16 groups of equal labels, so 1,024 labels fit into 16 bars.
@@ -22,7 +22,7 @@ import ldp_gym  # noqa: F401 - registers LDPDist-v0
 
 QUESTIONS = {
     "randomized-response": ("Which label do you have?", "#c44e52"),
-    "split": ("Which half of the models fits?", "#2a6f97"),
+    "split": ("Which half of the hypotheses fits?", "#2a6f97"),
 }
 GREY = "#9a9a9a"
 
@@ -76,7 +76,9 @@ def draw(episodes: dict[str, Episode], users: int, arguments: argparse.Namespace
     panels = figure.subplots(2, 3, width_ratios=[1, 1, 1.05], height_ratios=[1.35, 1])
     figure.subplots_adjust(0.03, 0.135, 0.97, 0.77, wspace=0.16, hspace=0.5)
     figure.text(0.03, 0.93, "Same privacy, different question", size=13, weight="bold")
-    words = f"{arguments.labels:,} labels, 8 models, eps = 1; one episode (seed {arguments.seed})"
+    words = (
+        f"{arguments.labels:,} labels, 8 hypotheses, eps = 1; one episode (seed {arguments.seed})"
+    )
     figure.text(0.97, 0.93, words, size=8, color="#555555", ha="right")
     for column, (channel, episode) in enumerate(episodes.items()):
         question, colour = QUESTIONS[channel]
@@ -88,10 +90,10 @@ def draw(episodes: dict[str, Episode], users: int, arguments: argparse.Namespace
         top.bar(range(16), episode.predictions[users], width=0.45, color=colour)
         top.set(ylim=(0, 1.15 * episode.truth.max()))
         top.set_title("prediction on the truth (grey)", size=8, loc="left", pad=3)
-        hues = [colour if model == episode.member else GREY for model in range(8)]
+        hues = [colour if hypothesis == episode.member else GREY for hypothesis in range(8)]
         bottom.bar(range(8), episode.beliefs[users], width=0.8, color=hues)
         bottom.set(ylim=(0, 1.05))
-        bottom.set_title("belief (colour: true model)", size=8, loc="left", pad=3)
+        bottom.set_title("belief (colour: the truth)", size=8, loc="left", pad=3)
         bottom.set_xlabel(channel, size=8)
     for panel in panels[:, :2].flat:
         panel.set(xticks=[], yticks=[])
