@@ -1,8 +1,9 @@
 """Minari datasets of the named games: ``python -m ldp_gym.datasets`` writes twelve of them.
 
-``ldp-gym/easy/expert-v0`` has the actions of Bayes in LDPDistBox-easy-v0; ``medium`` those of centred EXP3,
-``random`` uniform ones. They go to Minari's own directory; the extra ``datasets`` is needed. The reward tells
-much about the hidden truth: train with it, but never feed past rewards or returns to the policy.
+``ldp-gym/easy/expert-v0`` has the actions of Bayes in LDPDistBox-easy-v0; ``medium`` those of
+centred EXP3, ``random`` uniform ones. They go to Minari's own directory; the extra ``datasets`` is
+needed. The reward tells much about the hidden truth: train with it, but never feed past rewards or
+returns to the policy.
 """
 
 from __future__ import annotations

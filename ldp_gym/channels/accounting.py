@@ -21,7 +21,7 @@ from ldp_gym.core.errors import extra
 _POINTS = 500
 """Number of steps of the largest shift's privacy loss: the bounds agree to four digits."""
 
-_LARGE = 50.0
+_LARGEST_ACCOUNTED_EPSILON = 50.0
 """Largest eps of the numerical accounting; above it the closed forms are used."""
 
 MOST_ROUNDS = 10**150
@@ -36,13 +36,12 @@ class DeltaBounds(NamedTuple):
 
 
 # -- The paper's scales and offsets
-# -------------------------------------------------------------------
 
 
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
-    """Return Algorithm 1's Laplace scale, eq. (8).
+    """Return Algorithm 1's Laplace scale ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``.
 
-    ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``.
+    It is that of eq. (8), for K = ``num_hypotheses`` and T = ``horizon``.
     """
     log_kt = log_range(num_hypotheses, horizon)
     return advanced_composition(num_hypotheses, epsilon, delta) * log_kt / epsilon
@@ -51,13 +50,14 @@ def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta:
 def advanced_composition(num_coordinates: int, epsilon: float, delta: float) -> float:
     """Return eps times the Laplace scale that hides K coordinates of range 1 in the paper.
 
-    ``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``, by advanced composition.
+    It is ``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``, by advanced composition.
     """
     log_inverse_delta = -math.log(validation.fraction("delta", delta))
     num_coordinates = validation.whole("num_coordinates (K)", num_coordinates, least=1)
     epsilon = validation.positive("epsilon", epsilon)
-    first = 2.0 * math.sqrt(2.0 * num_coordinates * log_inverse_delta)
-    return first + math.sqrt(num_coordinates * epsilon)
+    term_of_delta = 2.0 * math.sqrt(2.0 * num_coordinates * log_inverse_delta)
+    term_of_epsilon = math.sqrt(num_coordinates * epsilon)
+    return term_of_delta + term_of_epsilon
 
 
 def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:
@@ -68,16 +68,16 @@ def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> flo
 def offset(
     num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None
 ) -> float:
-    """Return the offset ``c'(gamma)``, eqs. (9) and (13).
+    """Return the offset ``c'(gamma)``: the noise scale times ``gamma + log K + log T``.
 
-    It is the noise scale times ``gamma + log K + log T``.
+    With probability ``1 - e^-gamma`` no Laplace noise of the game exceeds it (eqs. (9) and (13)).
     """
     noise_scale = validation.positive("noise_scale", noise_scale)
     return noise_scale * (resolved_gamma(gamma, horizon) + log_range(num_hypotheses, horizon))
 
 
 def log_range(num_hypotheses: int, horizon: int) -> float:
-    """Return ``log(KT)``, the largest range of a clipped log-likelihood."""
+    """Return ``log(KT)``, the largest range of a clipped log-likelihood in nats."""
     num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     horizon = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
     return math.log(num_hypotheses) + math.log(horizon)
@@ -92,35 +92,42 @@ def resolved_gamma(gamma: float | None, horizon: int) -> float:
 
 
 # -- Laplace
-# ------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
 def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     """Return the least Laplace scale that makes K coordinates of range 1 (eps, delta)-private.
 
-    It is the least of K / eps, which is pure composition, of the paper's advanced composition, and
-    of the numerically accounted composition, by bisection to a relative 1e-6 from above.
+    The scale is the least that three ways of accounting allow: pure composition, K / eps; the
+    paper's advanced composition; and numerical accounting, by bisection to a relative 1e-6 from
+    above.
     """
-    closed_form = min(num_coordinates, advanced_composition(num_coordinates, epsilon, delta))
-    high = closed_form / epsilon
-    if epsilon > _LARGE:
-        return high
+    of_pure_composition = num_coordinates
+    of_advanced_composition = advanced_composition(num_coordinates, epsilon, delta)
+    sufficient = min(of_pure_composition, of_advanced_composition) / epsilon
+    if epsilon > _LARGEST_ACCOUNTED_EPSILON:
+        return sufficient  # the numerical accounting would be too slow
 
-    # A single coordinate has delta = 1 - e^((eps - shift) / 2), which bounds the shift.
-    low = min(high, 1.0 / (epsilon - 2.0 * math.log1p(-delta)))
-    while high > low * (1.0 + 1e-6):
-        middle = math.sqrt(low * high)
+    # Even a single coordinate that moves by one range, a shift of 1 / scale, has
+    # delta = 1 - e^((eps - shift) / 2), so that no smaller scale than this is enough.
+    insufficient = min(sufficient, 1.0 / (epsilon - 2.0 * math.log1p(-delta)))
+    while sufficient > insufficient * (1.0 + 1e-6):
+        middle = math.sqrt(insufficient * sufficient)
         shifts = np.full(num_coordinates, 1.0 / middle)
         if _laplace_delta(shifts, epsilon, pessimistic=True) <= delta:
-            high = middle
+            sufficient = middle
         else:
-            low = middle
-    return high
+            insufficient = middle
+    return sufficient
 
 
 def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
-    """Bound the least delta of Laplace noise of scale 1 on coordinates that move by ``shifts``."""
+    """Bound the least delta of Laplace noise of scale 1 on coordinates that move by ``shifts``.
+
+    Args:
+        shifts: largest change of each coordinate between two labels, ``(K,)``.
+        epsilon: eps.
+    """
     shifts = validation.numbers("shifts", shifts)
     epsilon = validation.nonnegative("epsilon", epsilon)
     if shifts.ndim != 1 or not ((shifts >= 0.0) & (shifts < np.inf)).all():  # NaN too
@@ -134,7 +141,13 @@ def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
 
 
 def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> float:
-    """Return an upper bound on the least delta if ``pessimistic``, else a lower bound."""
+    """Return a bound on the least delta of Laplace noise: an upper one if ``pessimistic``.
+
+    Args:
+        shifts: largest change of each coordinate in noise scales, ``(K,)``.
+        epsilon: eps.
+        pessimistic: whether privacy losses are rounded up, else down.
+    """
     moving = np.sort(shifts[shifts > 0.0])
     if moving.sum() <= epsilon:
         return 0.0  # pure composition
@@ -142,24 +155,27 @@ def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> 
         from dp_accounting.pld import privacy_loss_distribution
 
     # Privacy losses of coordinates add up; equal shifts are composed at once.
+    largest_shift = moving[-1]
     composed = None
     different_shifts, counts = np.unique(moving, return_counts=True)
     for shift, count in zip(different_shifts, counts, strict=True):
         losses = privacy_loss_distribution.from_laplace_mechanism(
             1.0 / shift,
             pessimistic_estimate=pessimistic,
-            value_discretization_interval=moving[-1] / _POINTS,
+            value_discretization_interval=largest_shift / _POINTS,
             use_connect_dots=pessimistic,
         )
         if count > 1:
             losses = losses.self_compose(int(count))
-        composed = losses if composed is None else composed.compose(losses)
+        if composed is None:
+            composed = losses
+        else:
+            composed = composed.compose(losses)
     assert composed is not None
     return float(composed.get_delta_for_epsilon(epsilon))
 
 
 # -- Gaussian
-# -----------------------------------------------------------------------------------------
 
 
 def gaussian_delta(shift: float, epsilon: float) -> float:
@@ -176,7 +192,9 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
         return 0.0
     log_first = log_ndtr(shift / 2.0 - epsilon / shift)
     log_second = epsilon + log_ndtr(-shift / 2.0 - epsilon / shift)
-    return float(math.exp(log_first) * -math.expm1(min(log_second - log_first, 0.0)))
+    # The difference of the two terms, in logarithms; rounding must not make it negative.
+    log_ratio = min(log_second - log_first, 0.0)
+    return float(math.exp(log_first) * -math.expm1(log_ratio))
 
 
 @lru_cache(maxsize=256)
@@ -191,8 +209,10 @@ def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
     validation.positive("epsilon", epsilon, most=1e15)
     validation.fraction("delta", delta)
 
-    def excess(log_scale: float) -> float:
-        return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta
+    def excess_delta(log_scale: float) -> float:
+        """Return by how much the delta of a noise scale is larger than the given delta."""
+        shift = math.sqrt(num_coordinates) * math.exp(-log_scale)
+        return gaussian_delta(shift, epsilon) - delta
 
-    log_scale = brentq(excess, -20.0, 40.0, xtol=1e-13)
+    log_scale = brentq(excess_delta, -20.0, 40.0, xtol=1e-13)
     return math.exp(log_scale) * (1.0 + 1e-12)  # rounded up

@@ -37,9 +37,9 @@ class _Division(NamedTuple):
     """Hypotheses that are dealt into g groups, in each of B games.
 
     Attributes:
-        loads: weights of the groups, ``(g, B)``.
-        members: whether a hypothesis is in a group, ``(g, K, B)``; hypotheses in the order of
-            turns.
+        loads: total public weights of the groups, ``(g, B)``.
+        members: whether a hypothesis is in a group, ``(g, K, B)``; the hypotheses are in the order
+            in which they were dealt.
     """
 
     loads: FloatArray
@@ -103,7 +103,11 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Number of uniforms: K for the order of dealing; for the truth, another group and ties."""
+        """Number of uniforms of a message: K + 3.
+
+        K blur the order in which the hypotheses are dealt; one each decides whether the right group
+        is named, which wrong one otherwise, and which group is right on a tie.
+        """
         return self.num_hypotheses + 3
 
     @property
@@ -114,7 +118,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     def possible(self, messages: Messages) -> BoolArray:
         """Return a mask ``(...)`` of messages that can be sent.
 
-        The number of groups is possible, none is empty, and one of them is named.
+        Their number of groups is one of :attr:`sizes`, no group is empty, and they name one of
+        these groups.
         """
         groups = np.sort(messages[..., :-1], axis=-1)
         last_group = groups[..., -1]
@@ -130,7 +135,10 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Deal the hypotheses into groups, and name the label's group or another one."""
+        """Draw messages ``(..., K + 1)``: the group of each hypothesis, and the named group.
+
+        The hypotheses are dealt into groups, and the label's group is named, or another one.
+        """
         order_coins = uniforms[..., :-3]
         truth_coin = uniforms[..., -3]
         other_group_coin = uniforms[..., -2]
@@ -139,17 +147,14 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         groups = self._divide(order_coins, posterior)
         num_groups = np.maximum.reduce(groups, axis=-1) + 1
 
-        # The right group has the largest mean probability of the label. Of several with the largest
-        # mean a coin picks one.
+        # The right group gives the label the largest mean probability.
         label_masses = masses(candidates, np.asarray(labels))
-        shares = self._shares(groups, posterior)
+        shares = self._shares_within_groups(groups, posterior)
         means = np.einsum("g...k,...k->g...", shares, label_masses)
-        num_winners_so_far = np.cumsum(_winners(means, num_groups), axis=0)
-        winner = (tie_coin * num_winners_so_far[-1]).astype(np.int64)
-        right = (num_winners_so_far > winner).argmax(axis=0)
+        right = _pick_one(_has_largest_mean(means, num_groups), tie_coin)
 
         wrong = (other_group_coin * (num_groups - 1)).astype(np.int64)
-        wrong += wrong >= right
+        wrong += wrong >= right  # the groups other than the right one, in their order
         truthful = truth_coin < np.exp(self._log_right)[num_groups]
         named = np.where(truthful, right, wrong)
         return np.concatenate([groups, named[..., None]], axis=-1)
@@ -163,95 +168,131 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     def _divide(self, coins: FloatArray, posterior: Public) -> IntArray:
         """Return the group of each hypothesis, ``(..., K)``, for public coins ``(..., K)``.
 
-        Likely hypotheses are dealt first; the coins make their order random.
+        Likely hypotheses are dealt first. Their order is random: each weight is multiplied by a
+        uniform factor in [1/2, 3/2].
         """
         weights = np.broadcast_to(self._public_weights(posterior), coins.shape)
         blurred_weights = weights * (0.5 + coins)
-        turns = (-blurred_weights).argsort(axis=-1)
-        return self._divide_in_turn(turns, weights)
+        order = (-blurred_weights).argsort(axis=-1)
+        return self._divide_in_order(order, weights)
 
-    def _divide_in_turn(self, turns: IntArray, weights: FloatArray) -> IntArray:
+    def _divide_in_order(self, order: IntArray, weights: FloatArray) -> IntArray:
         """Return the group of each hypothesis, ``(..., K)``, if they are dealt in the given order.
 
-        Of the possible numbers of groups it takes the one after which the posterior is expected to
+        Of the possible numbers of groups the one is chosen after which the posterior is expected to
         be most certain.
+
+        Args:
+            order: hypotheses in the order in which they are dealt, ``(..., K)``.
+            weights: public weights of the hypotheses, ``(..., K)``.
         """
-        # Hypotheses by games, (K, B), from here on: the long axis is the last.
+        # Hypotheses by games, (K, B), from here on: work along the long axis is fast.
         weights_by_game = weights.reshape(-1, self.num_hypotheses).T
-        turns_by_game = turns.reshape(-1, self.num_hypotheses).T
+        order_by_game = order.reshape(-1, self.num_hypotheses).T
         num_games = weights_by_game.shape[1]
-        places = turns_by_game * num_games + np.arange(num_games)  # indices into the flat array
-        weights_in_turn = weights_by_game.reshape(-1)[places]
-        roots = np.sqrt(weights_in_turn)
+        flat_index = order_by_game * num_games + np.arange(num_games)
+        weights_in_order = weights_by_game.reshape(-1)[flat_index]
+        group_in_order = self._most_informative_division(weights_in_order)
 
-        first, *others = _deal(weights_in_turn, self.sizes)
-        chosen = first.members.argmax(axis=0)
-        least = self._expected_uncertainty(roots, first)
-        for division in others:
-            uncertainty = self._expected_uncertainty(roots, division)
-            is_better = uncertainty < least - _EQUAL_MEANS
-            chosen = np.where(is_better, division.members.argmax(axis=0), chosen)
-            least = np.where(is_better, uncertainty, least)
-
-        groups = np.empty(weights_in_turn.shape, dtype=np.int64)
-        groups.reshape(-1)[places] = chosen
+        groups = np.empty(weights_in_order.shape, dtype=np.int64)
+        groups.reshape(-1)[flat_index] = group_in_order
         return groups.T.reshape(weights.shape)
+
+    def _most_informative_division(self, weights: FloatArray) -> IntArray:
+        """Return the groups ``(K, B)`` of hypotheses of weights ``(K, B)``, dealt in row order.
+
+        Each game has the number of groups with the least expected uncertainty after a message.
+        """
+        roots = np.sqrt(weights)
+        first_division, *other_divisions = _deal(weights, self.sizes)
+        best_groups = first_division.members.argmax(axis=0)
+        least_uncertainty = self._expected_uncertainty(roots, first_division)
+        for division in other_divisions:
+            uncertainty = self._expected_uncertainty(roots, division)
+            is_better = uncertainty < least_uncertainty - _EQUAL_MEANS
+            best_groups = np.where(is_better, division.members.argmax(axis=0), best_groups)
+            least_uncertainty = np.where(is_better, uncertainty, least_uncertainty)
+        return best_groups
 
     def _expected_uncertainty(self, roots: FloatArray, division: _Division) -> FloatArray:
         """Return the expected uncertainty ``(B,)`` after a message about a division.
 
-        Uncertainty is the sum of the square roots of a posterior, whose square roots before the
-        message are ``roots`` ``(K, B)``. (Entropy in its place asks too much about the likeliest
-        hypothesis.) On disjoint supports it is expected to be
-        ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability
-        ``q_g(k)`` if k is the truth, and with ``p_g`` on average.
+        Uncertainty is the sum of the square roots of the posterior. (With entropy in its place the
+        channel would ask too much about the likeliest hypothesis.) On disjoint supports its
+        expectation is ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``: w is the posterior before the
+        message, and group g is named with probability ``q_g(k)`` if k is the truth, and with
+        ``p_g`` on average. ``q_g(k)`` is r for the group of k and ``e^-eps r`` for any other.
+
+        Args:
+            roots: square roots of w, ``(K, B)``.
+            division: the groups.
         """
         ratio = math.exp(-self.epsilon)
         root_of_ratio = math.exp(-self.epsilon / 2.0)
+
+        # sum_k sqrt(w_k q_g(k)), divided by sqrt(r), and then times sqrt(p_g / r), (g, B).
         sums = (1.0 - root_of_ratio) * np.einsum("kb,gkb->gb", roots, division.members)
         sums += root_of_ratio * np.add.reduce(roots, axis=0)
         sums *= np.sqrt(ratio + (1.0 - ratio) * division.loads)
         num_groups = len(division.loads)
         return np.add.reduce(sums, axis=0) * math.exp(self._log_right[num_groups])
 
-    def _shares(self, groups: IntArray, posterior: Public) -> FloatArray:
-        """Return each hypothesis' weight in the mean of its group, ``(groups, ..., K)``."""
-        numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
-        shares = self._public_weights(posterior) * (groups == numbers)
+    def _shares_within_groups(self, groups: IntArray, posterior: Public) -> FloatArray:
+        """Return the share of each hypothesis in the weight of each group, ``(g, ..., K)``.
+
+        It is 0 for hypotheses outside the group.
+
+        Args:
+            groups: the group of each hypothesis, ``(..., K)``.
+            posterior: the public posterior, ``(..., K)``.
+        """
+        group_numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
+        shares = self._public_weights(posterior) * (groups == group_numbers)
         totals = np.add.reduce(shares, axis=-1, keepdims=True)
         shares /= np.maximum(totals, LEAST_PUBLIC_WEIGHT)
         return shares
 
     def _votes(self, messages: Messages, candidates: FloatArray, posterior: Public) -> _Votes:
-        """Return the labels' votes for the groups of messages, and the groups that are named."""
+        """Return the labels' votes for the groups of messages, and the groups that are named.
+
+        A label votes for the group that gives it the largest mean probability; groups with equal
+        means share the vote.
+        """
         groups = messages[..., :-1]
         named = messages[..., -1:]
         num_groups = np.maximum.reduce(groups, axis=-1, keepdims=True) + 1
-        means = mixture(self._shares(groups, posterior), candidates)
-        shares = _winners(means, num_groups).astype(np.float64)
-        shares /= np.add.reduce(shares, axis=0)
+        means = mixture(self._shares_within_groups(groups, posterior), candidates)
+        vote_shares = _has_largest_mean(means, num_groups).astype(np.float64)
+        vote_shares /= np.add.reduce(vote_shares, axis=0)
 
-        numbers = np.arange(len(shares)).reshape(-1, *[1] * groups.ndim)
-        return _Votes(shares, (numbers == named).astype(np.float64))
+        group_numbers = np.arange(len(vote_shares)).reshape(-1, *[1] * groups.ndim)
+        return _Votes(vote_shares, is_named=(group_numbers == named).astype(np.float64))
 
     def _log_fits(
         self, messages: Messages, candidates: FloatArray, posterior: Public
     ) -> FloatArray:
-        """Return the log probability of naming the right group of a message, ``(..., 1)``."""
-        num_groups = np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
+        """Return the log probability that the group a label votes for is named, ``(..., 1)``.
+
+        It depends on the number of groups in the message, whose last entry is the named group.
+        """
+        groups = messages[..., :-1]
+        num_groups = np.maximum.reduce(groups, axis=-1, keepdims=True) + 1
         return self._log_right[num_groups]
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the share of each label's vote for the group that a message names."""
+        """Return the share of each label's vote that goes to the named group, ``(..., M)``."""
         votes = self._votes(messages, candidates, posterior)
         return np.add.reduce(votes.shares * votes.is_named, axis=0)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the quadratic scores of the group that is named, given the groups."""
+        """Return quadratic scores ``(..., K)`` of hypotheses: the truth's is least on average.
+
+        They score the law of the named group, given the groups (:func:`quadratic_losses`).
+        """
         votes = self._votes(messages, candidates, posterior)
         group_chances = np.stack([expectations(candidates, shares) for shares in votes.shares])
         chances = np.add.reduce(group_chances * votes.is_named, axis=0)
@@ -264,16 +305,17 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         if self.num_hypotheses > MOST_ORDERED:
             return self._list_by_draws(candidates, posterior)
         weights = self._public_weights(posterior)
-        turns = all_orders(self.num_hypotheses)
-        groups_in_turn = self._divide_in_turn(turns, np.broadcast_to(weights, turns.shape))
-        divisions, division_of_turn = np.unique(groups_in_turn, axis=0, return_inverse=True)
-        messages, draws = _name_each_group(divisions)
+        orders = all_orders(self.num_hypotheses)
+        groups_by_order = self._divide_in_order(orders, np.broadcast_to(weights, orders.shape))
+        divisions, division_of_order = np.unique(groups_by_order, axis=0, return_inverse=True)
+        named = _name_each_group(divisions)
 
-        turn_chances = _order_chances(turns, weights)
-        division_chances = np.bincount(division_of_turn.reshape(-1), turn_chances)
+        # Different orders may lead to the same division.
+        order_chances = _order_chances(orders, weights)
+        division_chances = np.bincount(division_of_order.reshape(-1), order_chances)
         with np.errstate(divide="ignore"):
-            log_weights = np.log(division_chances)[draws]
-        return MessageList(messages, log_weights, draws, complete=True)
+            log_weights = np.log(division_chances)[named.division]
+        return MessageList(named.messages, log_weights, named.division, complete=True)
 
     @property
     def num_public_coins(self) -> int:
@@ -283,94 +325,131 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Return one message for each group of the division that the coins deal."""
-        division = self._divide(coins, posterior)
-        messages, _ = _name_each_group(division[None])
-        return messages
+        """Return the g messages ``(g, K + 1)`` that are possible for given coins ``(K,)``.
+
+        The coins determine the division of the hypotheses into g groups; a message names one.
+        """
+        groups = self._divide(coins, posterior)
+        only_division = groups[None]
+        return _name_each_group(only_division).messages
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Return the messages of a hundred divisions.
+        """Return the messages of a hundred random divisions.
 
-        A density takes two values, so that any log ratio is eps or 0.
+        They are enough: the density of a message takes two values, a factor ``e^eps`` apart, so the
+        largest log ratio is eps, or 0 if all labels vote alike.
         """
         coins = np.random.default_rng(0).random((100, self.num_hypotheses))
         divisions = np.unique(self._divide(coins, posterior), axis=0)
-        messages, _ = _name_each_group(divisions)
-        return messages
+        return _name_each_group(divisions).messages
 
 
 def _deal(weights: FloatArray, sizes: list[int]) -> list[_Division]:
     """Deal hypotheses of weights ``(K, B)``, one after another, each to the lightest group.
 
-    Returns one division for each number of groups in ``sizes``.
+    Returns one division for each number of groups in ``sizes``, which increase.
     """
-    numbers = np.arange(sizes[-1])[:, None]
+    group_numbers = np.arange(sizes[-1])[:, None]
 
-    # All numbers of groups at once. A group beyond the number has infinite load, so that it is
-    # never the lightest.
-    exists = numbers < np.reshape(sizes, (-1, 1, 1))
+    # All numbers of groups are dealt at once: loads are (sizes, groups, B). A group beyond the
+    # number has infinite load, so that it is never the lightest.
+    exists = group_numbers < np.reshape(sizes, (-1, 1, 1))
     loads = np.repeat(np.where(exists, 0.0, np.inf), weights.shape[1], axis=-1)
     members = np.empty((len(weights), *loads.shape), dtype=np.bool_)
-    for weight, is_dealt in zip(weights, members, strict=True):
+    for weight, is_member in zip(weights, members, strict=True):
         least_load = np.minimum.reduce(loads, axis=1, keepdims=True)
         lightest = (loads <= least_load * (1.0 + _EQUAL_MEANS)).argmax(axis=1)
-        np.equal(numbers, lightest[:, None], out=is_dealt)
-        loads += weight * is_dealt
+        np.equal(group_numbers, lightest[:, None], out=is_member)
+        loads += weight * is_member
 
-    members = members.transpose(1, 2, 0, 3)
+    members = members.transpose(1, 2, 0, 3)  # (sizes, groups, K, B)
     return [_Division(loads[i, :size], members[i, :size]) for i, size in enumerate(sizes)]
 
 
-def _winners(means: FloatArray, num_groups: IntArray) -> BoolArray:
-    """Return a mask of the groups with the largest mean, for means ``(groups, ...)``.
+def _has_largest_mean(means: FloatArray, num_groups: IntArray) -> BoolArray:
+    """Return a mask ``(groups, ...)`` of the groups with the largest mean, up to rounding.
 
-    Only the first ``num_groups`` groups exist.
+    Args:
+        means: means of the groups, ``(groups, ...)``.
+        num_groups: number of groups that exist, ``(...)``; means of others do not count.
     """
-    numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
+    group_numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
     is_largest = means >= np.maximum.reduce(means, axis=0) * (1.0 - _EQUAL_MEANS)
-    return is_largest & (numbers < num_groups)
+    return is_largest & (group_numbers < num_groups)
 
 
-def _name_each_group(divisions: IntArray) -> tuple[IntArray, IntArray]:
-    """Return one message for each group of divisions ``(n, K)``, and the index of its division.
+def _pick_one(is_eligible: BoolArray, coins: FloatArray) -> IntArray:
+    """Draw the index ``(...)`` of one true entry of a mask ``(n, ...)``, by coins ``(...)``.
 
     Example:
-        >>> messages, division = _name_each_group(np.array([[0, 1, 1], [2, 0, 1]]))
-        >>> messages.tolist()
+        >>> _pick_one(np.array([True, False, True]), np.array(0.7)).item()
+        2
+    """
+    num_eligible_so_far = np.cumsum(is_eligible, axis=0)
+    drawn = (coins * num_eligible_so_far[-1]).astype(np.int64)
+    return (num_eligible_so_far > drawn).argmax(axis=0)
+
+
+class _NamedGroups(NamedTuple):
+    """Messages that name the groups of divisions.
+
+    Attributes:
+        messages: the group of each hypothesis, and last the named group, ``(N, K + 1)``.
+        division: index of the division that a message is about, ``(N,)``.
+    """
+
+    messages: IntArray
+    division: IntArray
+
+
+def _name_each_group(divisions: IntArray) -> _NamedGroups:
+    """Return one message for each group of divisions ``(n, K)`` of the hypotheses into groups.
+
+    Example:
+        >>> named = _name_each_group(np.array([[0, 1, 1], [2, 0, 1]]))
+        >>> named.messages.tolist()
         [[0, 1, 1, 0], [0, 1, 1, 1], [2, 0, 1, 0], [2, 0, 1, 1], [2, 0, 1, 2]]
-        >>> division.tolist()
+        >>> named.division.tolist()
         [0, 0, 1, 1, 1]
     """
     num_groups = divisions.max(axis=-1) + 1
     division = np.repeat(np.arange(len(divisions)), num_groups)
-    named = np.concatenate([np.arange(count) for count in num_groups])
-    return np.concatenate([divisions[division], named[:, None]], axis=-1), division
+    group = np.concatenate([np.arange(count) for count in num_groups])
+    messages = np.concatenate([divisions[division], group[:, None]], axis=-1)
+    return _NamedGroups(messages, division)
 
 
 def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
-    """Return the probability ``(n,)`` of each order ``(n, K)`` of independent random numbers.
+    """Return the probability ``(n,)`` that independent random numbers have each order ``(n, K)``.
 
-    Number k is uniform in ``[w_k / 2, 3 w_k / 2]``; the orders are decreasing. Given that some
-    numbers lie between the same two neighbouring ends of these intervals, all their orders are
-    equally likely. So an order is cut, in all ways, into what lies in the highest stretch, the
-    next, and so on.
+    Number k is uniform in ``[w_k / 2, 3 w_k / 2]``, and an order lists the numbers from the largest
+    to the least. The ends of all intervals divide the line into bins. Numbers in one bin are
+    uniform there, so that all m! orders of m of them are equally likely. The probability of an
+    order is therefore a sum over the ways to divide it into the numbers of the highest bin, those
+    of the next, and so on.
+
+    Args:
+        orders: indices of the numbers, ``(n, K)``.
+        weights: w, ``(K,)``.
     """
     num_hypotheses = len(weights)
     lowest = weights / 2.0
     highest = weights * 1.5
     ends = np.unique(np.concatenate([lowest, highest]))[::-1]
 
-    # chances[i, n]: probability that the first n of order i lie in the stretches so far, in order.
+    # Column m: probability that the first m numbers of an order lie in the bins so far, in order.
     chances = np.zeros((len(orders), num_hypotheses + 1))
     chances[:, 0] = 1.0
-    for high, low in pairwise(ends):
-        may_lie_here = (highest >= high) & (lowest <= low)
-        lies_here = np.where(may_lie_here, (high - low) / weights, 0.0)[orders]
-        after = chances.copy()
+    for bin_high, bin_low in pairwise(ends):
+        reaches_bin = (highest >= bin_high) & (lowest <= bin_low)
+        chance_of_bin = np.where(reaches_bin, (bin_high - bin_low) / weights, 0.0)[orders]
+        chances_with_bin = chances.copy()
         for first in range(num_hypotheses):
-            run = chances[:, first].copy()
+            # The numbers first, ..., last of an order lie in this bin, in one of (their number)!
+            # orders; those before them lie in higher bins.
+            chance_of_run = chances[:, first].copy()
             for last in range(first, num_hypotheses):
-                run *= lies_here[:, last] / (last - first + 1)
-                after[:, last + 1] += run
-        chances = after
+                chance_of_run *= chance_of_bin[:, last] / (last - first + 1)
+                chances_with_bin[:, last + 1] += chance_of_run
+        chances = chances_with_bin
     return chances[:, -1]

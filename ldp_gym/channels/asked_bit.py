@@ -47,13 +47,19 @@ class AskedBit(AdaptiveChannel, BitChannel):
     def answer(
         self, questions: FloatArray, labels: IntArray, candidates: FloatArray, coins: FloatArray
     ) -> Messages:
-        """The messages ``(..., K)`` of labels ``(...)`` about contrasts ``(..., K)`` from outside.
+        """Return the users' messages ``(..., K)`` about contrasts that the policy did not pick.
 
-        ``coins`` are the users' private uniforms, ``(..., 1)``.
+        Args:
+            questions: the contrasts, ``(..., K)``.
+            labels: the users' labels, ``(...)``.
+            candidates: the public ``f_j(x_t)``, ``(..., K, M)``.
+            coins: the users' private uniforms, ``(..., 1)``.
         """
-        return self._answer(questions, labels, candidates, coins[..., 0])
+        private_coin = coins[..., 0]
+        return self._answer(questions, labels, candidates, private_coin)
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """Return the contrasts ``(..., K)`` that the policy picks at public posteriors."""
         if self.policy is None:
             raise IncompatibleChannelError(
                 f"{self!r} has no policy: its questions come from an agent in the designer's seat"
@@ -62,5 +68,7 @@ class AskedBit(AdaptiveChannel, BitChannel):
         return np.broadcast_to(contrasts, (*coins.shape[:-1], self.num_hypotheses))
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions:
-        question = self._question(np.zeros((1, 0)), candidates, posterior)
+        """Return the only question, which the policy picks without coins."""
+        no_coins = np.zeros((1, 0))
+        question = self._question(no_coins, candidates, posterior)
         return Questions(question, np.ones(1))

@@ -64,7 +64,10 @@ class Channel(ABC):
             paper's learners read as a loss.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law.
-        posterior_rate: see :class:`AdaptiveChannel`, as for ``posterior_share``.
+        posterior_rate: rate at which the public posterior learns from a message; below 1 only on
+            an :class:`AdaptiveChannel`.
+        posterior_share: share of its weight that the public posterior spreads over all hypotheses
+            after every message; above 0 only on an :class:`AdaptiveChannel`.
     """
 
     adaptive: ClassVar[bool] = False
@@ -119,7 +122,7 @@ class Channel(ABC):
 
     @cached_property
     def placeholder(self) -> Messages:
-        """Message shown in round 0: zeros, or the nearest point of the space."""
+        """Message shown in round 0, before any was sent: zeros, or the nearest possible numbers."""
         zeros = np.zeros(self.message_shape, dtype=self.message_space.dtype)
         if zeros in self.message_space:
             return zeros
@@ -184,11 +187,11 @@ class Channel(ABC):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return losses ``(..., K)`` for a learner that averages: the truth's are least on average.
+        """Return losses ``(..., K)`` of the hypotheses, of which the truth's is least on average.
 
-        By default the logarithmic score of the message relative to the uniform mixture, which lies
-        in ``[-eps, eps]`` on an eps-private channel; if messages are numbers ``0..n-1``, a
-        quadratic score.
+        They are for learners that average losses. By default a loss is minus the log-likelihood of
+        the message, relative to the uniform mixture's, which lies in ``[-eps, eps]`` on an
+        eps-private channel. If messages are numbers ``0..n-1``, it is a quadratic score.
         """
         log_likelihood = self.log_likelihood(messages, candidates, posterior)
         if isinstance(self.message_space, gym.spaces.Discrete):
@@ -211,6 +214,8 @@ class Channel(ABC):
         space = self.message_space
         assert isinstance(space, gym.spaces.Discrete)
         first = int(space.start)
+
+        # All messages stand on a new first axis, before the axes of the batch.
         leading_axes = candidates.ndim - 2
         if posterior is not None:
             leading_axes = max(leading_axes, posterior.ndim - 1)
@@ -219,7 +224,7 @@ class Channel(ABC):
 
         density = np.exp(self.log_density(all_messages, candidates[None], posterior))
         laws = np.exp(self.log_likelihood(all_messages, candidates[None], posterior))
-        reference = np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)
+        reference = np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)  # L, never 0
         squares = np.sum(np.square(laws) / reference[..., None], axis=0)
 
         log_reference = np.log(at(np.moveaxis(reference, 0, -1), np.asarray(messages) - first))
@@ -253,7 +258,7 @@ class Channel(ABC):
         return complete_list(self._all_points("list_messages()"))
 
     def _list_by_draws(self, candidates: FloatArray, posterior: Public) -> MessageList:
-        """List all messages for random draws of the public coins, each with the same weight."""
+        """List all messages for random draws of the public coins; all draws weigh the same."""
         parts: list[Messages] = []
         log_totals: list[float] = []
         num_numbers = 0
@@ -261,7 +266,8 @@ class Channel(ABC):
             messages = self.messages_given_coins(coins, candidates, posterior)
             log_density = self.log_density(messages, candidates, posterior)
             parts.append(messages)
-            log_totals.append(np.logaddexp.reduce(log_density[:, 0]))  # the same for all labels
+            # The densities of the messages given the coins have the same sum for all labels.
+            log_totals.append(np.logaddexp.reduce(log_density[:, 0]))
             num_numbers += messages.size
             if len(parts) >= _FEWEST_DRAWS and num_numbers > _LARGEST_LIST:
                 break
@@ -306,7 +312,11 @@ class Channel(ABC):
         return self._all_points("messages_given_coins()")
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Return messages ``(S, *message_shape)``, one of which has the largest density ratio."""
+        """Return messages ``(S, *message_shape)``, one of which has the largest density ratio.
+
+        Certificates of custom channels do not rely on it: they rest on :meth:`encode` and
+        :meth:`log_density`, and report an override that misses a larger ratio.
+        """
         return self._all_points(
             "worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
         )
@@ -317,7 +327,8 @@ class Channel(ABC):
         """Bound the least delta of an (eps, delta)-private channel at candidates ``(K, M)``.
 
         By default both bounds are the exact
-        ``max_{y, y'} sum_z max(q(z | y) - e^eps q(z | y'), 0)``.
+        ``max_{y, y'} sum_z max(q(z | y) - e^eps q(z | y'), 0)``. The method is called by keyword;
+        an override may return any pair of numbers, the lower bound first.
 
         Raises:
             TypeError: if :meth:`list_messages` does not list all messages.
@@ -331,14 +342,15 @@ class Channel(ABC):
         log_density = self.log_density(listed.messages, candidates, posterior)
         log_law = log_density + listed.log_weights[:, None]
         law = np.exp(log_law)
-        raised = np.exp(np.minimum(log_law + epsilon, 700.0))  # e^eps times the law
+        # e^eps times the law, at exponents that do not overflow.
+        allowed = np.exp(np.minimum(log_law + epsilon, 700.0))
 
-        # Of the messages' probability given a label, the part above e^eps times another label's.
         delta = 0.0
         for y in range(self.num_labels):
-            excess = np.maximum(law[:, [y]] - raised, 0.0).sum(axis=0)
+            # Probability given label y in excess of e^eps times that given each other label, (M,).
+            excess = np.maximum(law[:, [y]] - allowed, 0.0).sum(axis=0)
             delta = max(delta, float(excess.max()))
-        delta = min(delta, 1.0)
+        delta = min(delta, 1.0)  # rounding may exceed 1
         return DeltaBounds(delta, delta)
 
     def privatize(
@@ -364,7 +376,8 @@ class Channel(ABC):
         else:
             array = validation.numbers("message", messages)
         shape = self.message_shape
-        if array.shape[array.ndim - len(shape) :] != shape:
+        num_leading_axes = array.ndim - len(shape)
+        if array.shape[num_leading_axes:] != shape:
             raise ValueError(f"a message of {self!r} has shape {shape}, got {array.shape}")
         if array.dtype.kind not in "iuf":
             raise ValueError(f"a message of {self!r} must be numbers, got {array.dtype}")
@@ -392,10 +405,12 @@ class Channel(ABC):
 
     def possible(self, messages: Messages) -> BoolArray:
         """Return a mask ``(...)`` of the messages that can be sent: by default the whole space."""
-        return np.ones(messages.shape[: messages.ndim - len(self.message_shape)], dtype=np.bool_)
+        num_leading_axes = messages.ndim - len(self.message_shape)
+        return np.ones(messages.shape[:num_leading_axes], dtype=np.bool_)
 
     @cached_property
     def _message_range(self) -> MessageRange:
+        """Least and largest coordinates of a message."""
         return message_range(self.message_space)
 
     def __repr__(self) -> str:

@@ -30,6 +30,9 @@ from ldp_gym.core.arrays import (
 TIE = 1e-12
 """Relative size below which a difference counts as 0, so that rounding does not decide."""
 
+_WORST_CASE_QUESTIONS = 200
+"""Number of random questions among which the largest density ratio is looked for."""
+
 _UNBALANCED = 1e-6
 """Largest sum of a contrast's coefficients, which is 0 up to rounding."""
 
@@ -47,7 +50,7 @@ class Questions(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Factors of a contrast's coefficients, label by label.
+    """Factors of the coefficients of a contrast, for each label.
 
     Attributes:
         values: the factors, ``(..., K, M)``: the candidates, or numbers with the same sums.
@@ -81,7 +84,7 @@ class BitChannel(EvenChannel):
         return questions
 
     def _terms(self, candidates: FloatArray) -> Terms:
-        """Return the factors of the contrasts' coefficients: by default the candidates."""
+        """Return the numbers that a contrast's coefficients multiply: by default the candidates."""
         return Terms(candidates, candidates)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
@@ -109,7 +112,7 @@ class BitChannel(EvenChannel):
 
     @property
     def _log_fit(self) -> float:
-        """Log probability of the true answer."""
+        """Log probability ``-log(1 + e^-eps)`` of the true answer."""
         return -math.log1p(math.exp(-self.epsilon))
 
     def encode(
@@ -119,7 +122,7 @@ class BitChannel(EvenChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Draw a question, and answer it truthfully or not."""
+        """Draw messages ``(..., K)``: a public question, negated if the private answer is yes."""
         public_coins = uniforms[..., :-1]
         private_coin = uniforms[..., -1]
         questions = self._question(public_coins, candidates, posterior)
@@ -133,14 +136,19 @@ class BitChannel(EvenChannel):
         private_coin: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Return the messages ``(..., K)`` of labels ``(...)`` about questions ``(..., K)``."""
+        """Return the messages ``(..., K)`` of labels ``(...)`` about questions ``(..., K)``.
+
+        A message is the question, negated if the answer is yes. The private coin ``(...)`` decides
+        whether the answer is true.
+        """
         contrasts = self._contrast(questions, posterior)
 
         # 1 if the contrast favours the user's label, 0 if not, 1/2 if its value is 0.
         side = self._side_of(labels, contrasts, candidates)
 
         truthful = private_coin < math.exp(self._log_fit)
-        yes = np.where(side == 0.5, private_coin < 0.5, (side > 0.5) == truthful)
+        is_favoured = side > 0.5
+        yes = np.where(side == 0.5, private_coin < 0.5, is_favoured == truthful)
         return np.where(yes[..., None], -questions, questions)
 
     def _side_of(
@@ -148,7 +156,8 @@ class BitChannel(EvenChannel):
     ) -> FloatArray:
         """Return the sides ``(...)`` of labels ``(...)`` under contrasts ``(..., K)``.
 
-        They are the labels' entries of :func:`label_sides`, computed without the other labels.
+        A side is 1 if ``sum_k c_k f_k[y]`` is positive, 0 if it is negative, and 1/2 if it is 0 up
+        to rounding. Only the users' labels y are looked at.
         """
         label_masses = masses(candidates, np.asarray(labels))
         terms = self._terms(label_masses[..., None])
@@ -168,16 +177,21 @@ class BitChannel(EvenChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the quadratic scores of the answer, given the question."""
+        """Return quadratic scores ``(..., K)`` of hypotheses: the truth's is least on average.
+
+        They score the law of the answer, given the question (:func:`quadratic_losses`). The chances
+        are the probabilities, under each hypothesis, of a label that the answer fits.
+        """
         chances = self._chances(messages, candidates, posterior)
         squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
         return quadratic_losses(chances, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """List all questions with both answers; random ones if there are too many."""
+        """List both answers to all questions, or to random questions if there are too many."""
         listed = self._all_questions(candidates, posterior)
         if listed is None:
-            return list_by_coins(self._random_messages(NUM_DRAWS, candidates, posterior), None)
+            random_messages = self._random_messages(NUM_DRAWS, candidates, posterior)
+            return list_by_coins(random_messages, chances=None)
         return list_by_coins(both_answers(listed.questions), listed.chances)
 
     def messages_given_coins(
@@ -187,16 +201,19 @@ class BitChannel(EvenChannel):
         return both_answers(self._question(coins, candidates, posterior))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Return both answers to 200 random questions.
+        """Return both answers to :data:`_WORST_CASE_QUESTIONS` random questions, ``(S, K)``.
 
         The log ratio of two densities is eps or 0 unless a private coin answers, so a question with
         a label on either side is enough.
         """
-        messages = self._random_messages(200, candidates, posterior)
+        messages = self._random_messages(_WORST_CASE_QUESTIONS, candidates, posterior)
         return np.unique(messages.reshape(-1, self.num_hypotheses), axis=0)
 
     def _random_messages(self, count: int, candidates: FloatArray, posterior: Public) -> Messages:
-        """Return both answers to random questions, the same in each call, ``(count, 2, K)``."""
+        """Return both answers to ``count`` random questions, ``(count, 2, K)``.
+
+        The questions are the same in each call.
+        """
         coins = np.random.default_rng(0).random((count, self.num_public_coins))
         return self.messages_given_coins(coins, candidates, posterior)
 
@@ -232,7 +249,10 @@ def label_sides(
 
 @per_table
 def differences(candidates: FloatArray) -> Terms:
-    """Return ``f_k - f_1``, 0 where both agree up to rounding, with absolute values as sizes."""
+    """Return the differences ``f_k - f_1`` from the first hypothesis, with their absolute values.
+
+    They are 0 where both agree up to rounding. Candidates and results are ``(..., K, M)``.
+    """
     first = candidates[..., :1, :]
     values: FloatArray = candidates - first
     sizes = np.abs(values)
@@ -250,6 +270,8 @@ def _sides(sums: FloatArray, sizes: FloatArray) -> FloatArray:
         sizes: sums of the terms' absolute values, in the same shape.
     """
     rounding = TIE * sizes
-    side: FloatArray = np.add(sums > rounding, sums >= -rounding, dtype=np.float64)
+    is_positive = sums > rounding
+    is_not_negative = sums >= -rounding
+    side: FloatArray = np.add(is_positive, is_not_negative, dtype=np.float64)
     side *= 0.5
     return side

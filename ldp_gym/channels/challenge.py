@@ -111,10 +111,15 @@ class Challenge(AdaptiveChannel, BitChannel):
     @property
     def num_public_coins(self) -> int:
         """Number of public coins: one, which draws a hypothesis, or K with ``question="all"``."""
-        return 1 if self.question == "one" else self.num_hypotheses
+        if self.question == "one":
+            return 1
+        return self.num_hypotheses
 
     def possible(self, messages: Messages) -> BoolArray:
-        """Return a mask ``(...)`` of messages with a largest absolute coefficient of 1."""
+        """Return a mask ``(...)`` of messages with a largest absolute coefficient of 1.
+
+        With ``question="one"`` the coefficients must sum to 0 too, up to rounding.
+        """
         if self.question == "one":
             return super().possible(messages)
         return np.asarray(np.abs(messages).max(axis=-1) == 1.0)
@@ -126,20 +131,22 @@ class Challenge(AdaptiveChannel, BitChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Draw a question, and answer it truthfully or not."""
-        return super().encode(labels, self._votes(candidates, posterior), uniforms, posterior)
+        """Draw messages ``(..., K)``: a public question, negated if the private answer is yes."""
+        factors = self._factors(candidates, posterior)
+        return super().encode(labels, factors, uniforms, posterior)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """Return 1 for labels that the answer favours, 0 for others, 1/2 for labels on no side."""
-        return super().agreement(messages, self._votes(candidates, posterior), posterior)
+        return super().agreement(messages, self._factors(candidates, posterior), posterior)
 
-    def _votes(self, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """Return the factors of the message's coefficients, ``(..., K, M)``.
+    def _factors(self, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """Return the numbers that a contrast's coefficients multiply, ``(..., K, M)``.
 
         They are the candidates; with ``question="all"`` the numbers ``sqrt(q_j f_j[y])`` where
-        ``f_j[y]`` is above the mixture, and 0 elsewhere.
+        ``f_j[y]`` is above the mixture ``sum_k q_k f_k[y]``, and 0 elsewhere. The weights q are the
+        tempered posterior.
         """
         if self.question == "one":
             return candidates
@@ -153,12 +160,16 @@ class Challenge(AdaptiveChannel, BitChannel):
         return np.where(is_above_mixture, np.sqrt(tempered[..., None] * candidates), 0.0)
 
     def _tempered(self, posterior: Public) -> FloatArray:
-        """Return the tempered posterior q, proportional to the root of the public posterior."""
+        """Return the tempered posterior ``(..., K)``: normalised square roots of the public one."""
         roots = np.sqrt(self._public(posterior))
         return roots / sums_in_order(roots)
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """Return the contrasts ``(..., K)`` that public coins draw."""
+        """Return the contrasts ``(..., K)`` that public coins ``(..., num_public_coins)`` draw.
+
+        With ``question="all"`` these are normal numbers, scaled to a largest absolute value of 1.
+        Else a coin draws the hypothesis that challenges the mixture.
+        """
         if self.question == "all":
             coefficients = normal(coins)
             return coefficients / np.abs(coefficients).max(axis=-1, keepdims=True)
@@ -169,7 +180,7 @@ class Challenge(AdaptiveChannel, BitChannel):
         return self._challenge(challenger, candidates, posterior, tempered)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
-        """Return a challenge by each hypothesis, with their chances."""
+        """Return a challenge by each hypothesis, with its probability; None for random normals."""
         if self.question == "all":
             return None
         hypotheses = np.arange(self.num_hypotheses)
@@ -184,11 +195,16 @@ class Challenge(AdaptiveChannel, BitChannel):
         posterior: Public,
         tempered: FloatArray,
     ) -> FloatArray:
-        """Return the contrasts ``(..., K)`` of challenges by the hypotheses j of ``(...)``."""
+        """Return the contrasts ``(..., K)`` of challenges by the hypotheses j of ``(...)``.
+
+        A contrast is that of ``f_j`` and the mixture with weights q: coefficients ``1 - q_j`` for j
+        and ``-q_k`` for the others, scaled to a largest coefficient of 1. It may then be turned.
+        """
         is_challenger = np.arange(self.num_hypotheses) == challenger[..., None]
         others = np.where(is_challenger, 0.0, tempered)
-        total = sums_in_order(others)  # 1 - q_j, also where q_j is nearly 1
-        contrast = np.where(is_challenger, total, -others) / np.where(total > 0.0, total, 1.0)
+        total_of_others = sums_in_order(others)  # 1 - q_j, also where q_j is nearly 1
+        scale = np.where(total_of_others > 0.0, total_of_others, 1.0)
+        contrast = np.where(is_challenger, total_of_others, -others) / scale
         if self.turns == 0:
             return contrast
         return self._turned(contrast, challenger, candidates, posterior, tempered)
@@ -201,7 +217,12 @@ class Challenge(AdaptiveChannel, BitChannel):
         posterior: Public,
         tempered: FloatArray,
     ) -> FloatArray:
-        """Turn contrasts ``(..., K)``, and return the last ones whose sets pass the guard."""
+        """Turn contrasts ``(..., K)`` step by step, and return the last ones that pass the guard.
+
+        The set S of labels that a contrast favours passes if
+        ``sum_k q_k (f_k(S) - f_j(S))^2 >= guard * TV(f_j, fbar)^2``, for challenger j and the
+        mixture fbar with weights q.
+        """
         weights = self._public(posterior)
         terms = differences(candidates)
         ahead = candidates - at(candidates, challenger, slice(None))[..., None, :]  # f_k - f_j
@@ -213,6 +234,6 @@ class Challenge(AdaptiveChannel, BitChannel):
         for _ in range(self.turns):
             turned = turn_contrast(turned, candidates, terms, weights)
             answers_ahead = expectations(ahead, label_sides(turned, candidates))  # f_k(S) - f_j(S)
-            spread = sums_in_order(tempered * np.square(answers_ahead))
-            last_that_passes = np.where(spread >= needed, turned, last_that_passes)
+            mean_square = sums_in_order(tempered * np.square(answers_ahead))
+            last_that_passes = np.where(mean_square >= needed, turned, last_that_passes)
         return last_that_passes

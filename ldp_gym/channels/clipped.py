@@ -50,6 +50,18 @@ class LogKernel(NamedTuple):
     log_norm: FloatArray
 
 
+class DrawnCoordinate(NamedTuple):
+    """One random coordinate of a label's clipped log-likelihoods.
+
+    Attributes:
+        coordinate: the hypothesis J, ``(...)``.
+        log_likelihood: ``log pbar_J[h_t(y)]``, ``(...)``.
+    """
+
+    coordinate: IntArray
+    log_likelihood: FloatArray
+
+
 class Ranges(NamedTuple):
     """Least and largest ``log pbar_j`` over the labels that h_t reaches, ``(..., K)`` each."""
 
@@ -84,7 +96,7 @@ class ClippedChannel(Channel):
 
     @per_table
     def ranges(self, candidates: FloatArray, cells: Cells) -> Ranges:
-        """Return the ranges of the log-likelihoods ``log pbar_j``."""
+        """Return the least and the largest ``log pbar_j`` of each hypothesis, ``(..., K)`` each."""
         lengths = cells.lengths[..., None, :]
         density = self.clipping.density(candidates, lengths, cells.total[..., None])
         return range_of(density, lengths)
@@ -92,50 +104,71 @@ class ClippedChannel(Channel):
     def _align(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
     ) -> tuple[IntArray, FloatArray]:
-        """Broadcast labels and uniforms to the leading axes of labels, candidates and uniforms."""
+        """Broadcast labels ``(...)`` and uniforms ``(..., n)`` to their common leading axes.
+
+        These include the leading axes of the candidates ``(..., K, M)``.
+        """
         labels = np.asarray(labels)
         shape = np.broadcast_shapes(labels.shape, uniforms.shape[:-1], candidates.shape[:-2])
         uniforms = np.broadcast_to(uniforms, (*shape, uniforms.shape[-1]))
         return np.broadcast_to(labels, shape), uniforms
 
-    def _one_level(
+    def _draw_coordinate(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, cells: Cells
-    ) -> tuple[IntArray, FloatArray]:
-        """Draw a coordinate J and ``log pbar_J[h_t(y)]`` for each label, from three uniforms."""
+    ) -> DrawnCoordinate:
+        """Draw a hypothesis J and ``log pbar_J[h_t(y)]`` for each label, from three uniforms."""
         labels, uniforms = self._align(labels, candidates, uniforms)
-        clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
-        coordinate = integers(self.num_hypotheses, uniforms[..., 2])
+        clipping_coins = uniforms[..., :2]
+        coordinate_coin = uniforms[..., 2]
+
+        clipped = self.clipping.draw(labels, cells, clipping_coins)
+        coordinate = integers(self.num_hypotheses, coordinate_coin)
         mass = at(candidates, coordinate, clipped)
         density = self.clipping.density(mass, at(cells.lengths, clipped), cells.total[..., 0])
-        return coordinate, np.log(density)
+        return DrawnCoordinate(coordinate, np.log(density))
 
-    def _levels(self, candidates: FloatArray, cells: Cells) -> FloatArray:
-        """Return ``log pbar_j[y]``, ``(..., K, M)``; +inf for labels that h_t never reaches.
+    def _log_pbar(self, candidates: FloatArray, cells: Cells) -> FloatArray:
+        """Return ``log pbar_j[y]`` of candidates, ``(..., K, M)``.
 
-        Infinitely far from a message, they have a kernel of 0.
+        It is +inf for labels that h_t never reaches: infinitely far from any message, they get the
+        density 0.
         """
-        return self._levels_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
+        lengths = cells.lengths[..., None, :]
+        return self._log_pbar_of_masses(candidates, lengths, cells.total[..., None])
 
-    def _levels_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> FloatArray:
-        """Return ``log pbar_j[y]`` of masses ``f_j[y]``; +inf for labels that h_t never reaches."""
+    def _log_pbar_of_masses(
+        self, masses: FloatArray, lengths: FloatArray, total: FloatArray
+    ) -> FloatArray:
+        """Return ``log pbar_j[y]`` of labels y, elementwise; +inf where h_t never reaches y.
+
+        Args:
+            masses: probabilities ``f_j[y]``.
+            lengths: lengths ``l_y`` of the labels' cells.
+            total: total length N' of all cells.
+        """
         log_density = np.log(self.clipping.density(masses, lengths, total))
         return np.where(lengths > 0.0, log_density, np.inf)
 
     def _kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Kernel:
-        """Return the density of messages given the clipped label; its largest factor is 1."""
-        terms, log_norm = self._log_kernel(messages, candidates, cells)
+        """Return the density of messages given the clipped label.
+
+        Its factors are scaled so that the largest over the labels is 1.
+        """
+        log_kernel = self._log_kernel(messages, candidates, cells)
+        terms = log_kernel.terms
         peak = terms.max(axis=-1, keepdims=True)
         peak = np.where(np.isfinite(peak), peak, 0.0)  # not finite if no label sends the message
         terms -= peak
-        return Kernel(np.exp(terms, out=terms), peak + log_norm[..., None])
+        return Kernel(np.exp(terms, out=terms), peak + log_kernel.log_norm[..., None])
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_density`; the base measure is Lebesgue's on what is revealed.
+        """Return the log density ``log q(z | y)`` of messages for all labels, ``(..., M)``.
 
-        A label keeps its own kernel with probability 1 - 1/T, or 0 if it has no cell; else it takes
-        the average over the cells.
+        With probability 1 - 1/T the clipped label ``h_t(y)`` is y itself, with probability 0 if y
+        has no cell. Otherwise it is random, and the density is averaged over the cells. The base
+        measure is Lebesgue's on the revealed numbers.
         """
         cells = self.clipping.cells(candidates)
         density, log_scale = self._kernel(messages, candidates, cells)
@@ -152,10 +185,10 @@ class ClippedChannel(Channel):
     def unbiased_losses(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.unbiased_losses`: the loss estimates, without the part that h_t adds.
+        """Return unbiased estimates ``(..., K)`` of the clipped log-loss ``-log pbar_k(y)``.
 
-        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and with probability 1/T
-        h_t replaces the label's loss by the average over all cells, which is public.
+        The loss estimates are unbiased for ``-log pbar_k(h_t(y))``. With probability 1/T h_t
+        replaces the label's loss by the average over all cells. That is public, and subtracted.
         """
         estimates = self.loss_estimates(messages, candidates, posterior)
         losses = self.clipping.label_losses(candidates)
@@ -167,7 +200,11 @@ class ClippedChannel(Channel):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_likelihood`; the kernel, averaged by the laws of ``h_t(y)``."""
+        """Return the hypotheses' log-likelihoods, ``(..., K)``.
+
+        The density given the clipped label is averaged over the law of ``h_t(y)``, with y drawn
+        from ``f_k``.
+        """
         density, log_scale = self._kernel(messages, candidates, self.clipping.cells(candidates))
         likelihood = expectations(self.clipping.smooth_candidates(candidates), density)
         with np.errstate(divide="ignore"):
@@ -177,7 +214,12 @@ class ClippedChannel(Channel):
 
 
 def range_of(density: FloatArray, lengths: FloatArray) -> Ranges:
-    """Return the range of the logarithms of densities ``(..., M)`` on cells with a length."""
+    """Return the least and the largest log density over the labels that h_t reaches, ``(...)``.
+
+    Args:
+        density: densities ``pbar_j`` on the labels' cells, ``(..., M)``.
+        lengths: lengths of the cells, ``(..., M)``; h_t never reaches a label whose cell has none.
+    """
     reached = density
     if has_zero(lengths):
         reached = np.where(lengths > 0.0, density, np.inf)
@@ -205,9 +247,11 @@ def revealed_coordinate(messages: Messages) -> IntArray:
 def importance_weighted_losses(
     messages: Messages, revealed: FloatArray, ranges: Ranges
 ) -> FloatArray:
-    """Return unbiased losses ``(..., K)`` from messages that reveal one coordinate of K.
+    """Return unbiased losses ``(..., K)`` from messages that reveal one log-likelihood of K.
 
-    They are minus the centre of each range, and minus K times the revealed deviation from it.
+    A loss is minus the centre of the hypothesis' public range. For the revealed hypothesis it is
+    lower by K times the revealed deviation from the centre. Every hypothesis is revealed with
+    probability 1/K, so that the losses are minus the log-likelihoods on average.
 
     Args:
         messages: ``(..., K)``, 0 where nothing is revealed.

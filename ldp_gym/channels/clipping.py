@@ -68,9 +68,11 @@ class Clipping:
     def draw(self, labels: IntArray, cells: Cells, uniforms: FloatArray) -> IntArray:
         """Draw ``h_t(y)`` of labels y ``(...)``, as the label whose cell it falls in (eq. (5)).
 
-        From uniforms ``(..., 2)``.
+        It is y with probability 1 - 1/T, and otherwise a random label, drawn in proportion to the
+        lengths of the cells. The uniforms are ``(..., 2)``.
         """
         moves = uniforms[..., 0] < self.mixing
+        # A label without a cell always moves.
         if has_zero(cells.lengths):
             moves |= at(cells.lengths, labels) == 0.0
         if not moves.any():

@@ -53,10 +53,11 @@ class Split(BitChannel):
 
     @property
     def num_public_coins(self) -> int:
+        """Number of public coins: K, which draw a half of the hypotheses."""
         return self.num_hypotheses
 
     def possible(self, messages: Messages) -> BoolArray:
-        """Return a mask ``(...)`` of messages whose sides are halves."""
+        """Return a mask ``(...)`` of messages with entries -1 and +1, one side being a half."""
         size_of_a_side = (messages > 0.0).sum(axis=-1)
         is_half = np.isin(size_of_a_side, [self._half, self.num_hypotheses - self._half])
         return two_sided(messages) & is_half
@@ -67,27 +68,34 @@ class Split(BitChannel):
         return self.num_hypotheses // 2
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """Return the sides ``(..., K)``, +1 or -1, that public coins draw."""
-        # The half with the smallest coins stands on one side.
-        largest_of_half = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
+        """Return the sides ``(..., K)``, +1 or -1, that public coins ``(..., K)`` draw.
+
+        The hypotheses with the smallest coins are the half on one side.
+        """
+        last_of_half = self._half - 1
+        largest_of_half = np.partition(coins, last_of_half, axis=-1)[..., last_of_half, None]
         sides = np.copysign(1.0, largest_of_half - coins)
         # The first hypothesis is on the positive side, so that a message has one reading.
         return sides * sides[..., :1]
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
-        """Return all ways to choose a half; None if they are too many."""
+        """Return all divisions into a half and the rest, with probabilities; None if too many."""
         halves = all_subsets(self.num_hypotheses, self._half)
         if halves is None:
             return None
         sides = 2.0 * halves - 1.0
+        # As in a message, the first hypothesis is on the positive side.
         questions, counts = np.unique(sides * sides[:, :1], axis=0, return_counts=True)
         return Questions(questions, counts / len(halves))
 
     def _contrast(self, questions: FloatArray, posterior: Public) -> FloatArray:
-        """Return the difference of the sides' means: each side's coefficients sum to 1 or -1."""
+        """Return the contrast ``(..., K)`` of the mean over side A and the mean over side B.
+
+        The coefficients are 1 / |A| on side A, the positive one, and -1 / |B| on side B.
+        """
         if self.num_hypotheses == 2 * self._half:
             return questions / self._half
-        surplus = np.einsum("...k->...", questions)[..., None]
+        surplus = np.einsum("...k->...", questions)[..., None]  # |A| - |B|
         size_of_a = (self.num_hypotheses + surplus) / 2.0
         size_of_b = self.num_hypotheses - size_of_a
         return questions / np.where(questions > 0.0, size_of_a, size_of_b)
@@ -125,21 +133,25 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
 
     @property
     def num_public_coins(self) -> int:
+        """Number of public coins: K, which put the hypotheses in order."""
         return self.num_hypotheses
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """Return the sides ``(..., K)``, +1 or -1, that public coins draw."""
+        """Return the sides ``(..., K)``, +1 or -1, that public coins ``(..., K)`` draw.
+
+        In the order of their coins the hypotheses divide [0, 1] into intervals as long as their
+        weights in the public posterior. Those whose intervals have their middle below 1/2 are on
+        one side.
+        """
         posterior = self._public(posterior)
         # A hypothesis that has half of the posterior goes first, and is alone on its side.
         order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)
         row_starts = np.arange(0, order.size, order.shape[-1])
-        places = order + row_starts.reshape(*order.shape[:-1], 1)  # indices into the flat array
+        flat_index = order + row_starts.reshape(*order.shape[:-1], 1)
         if posterior.shape != coins.shape:
             posterior = np.broadcast_to(posterior, coins.shape)
-        weights = posterior.reshape(-1)[places]
+        weights = posterior.reshape(-1)[flat_index]
 
-        # In this order every hypothesis takes a stretch of [0, 1] as long as its weight. It is on
-        # the first side if the middle of its stretch lies below 1/2.
         middles = np.add.accumulate(weights, axis=-1)
         weights *= 0.5
         middles -= weights
@@ -148,12 +160,12 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
         on_first_side[..., -1] = False
 
         sides = np.empty(coins.shape, dtype=np.bool_)
-        sides.reshape(-1)[places] = on_first_side
+        sides.reshape(-1)[flat_index] = on_first_side
         # The first hypothesis is on the positive side, so that a message has one reading.
         return np.where(sides == sides[..., :1], 1.0, -1.0)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
-        """Return the sides for all orders of few hypotheses; None if there are many."""
+        """Return the sides of all orders, with probabilities; None for many hypotheses."""
         if self.num_hypotheses > MOST_ORDERED:
             return None
         coins = all_orders(self.num_hypotheses).astype(np.float64)  # they come in every order
@@ -162,13 +174,17 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
         return Questions(questions, counts / len(coins))
 
     def _contrast(self, questions: FloatArray, posterior: Public) -> FloatArray:
-        """Return the difference of the sides' posterior-weighted means."""
+        """Return the contrast ``(..., K)`` of the posterior-weighted means over the two sides.
+
+        A coefficient is the hypothesis' share of its side's weight, negative on the second side.
+        """
         weights = self._public_weights(posterior)
         on_first_side = questions > 0.0
         first_weights = np.where(on_first_side, weights, 0.0)
         total_of_first = np.add.reduce(first_weights, axis=-1, keepdims=True)
         total_of_second = np.add.reduce(weights - first_weights, axis=-1, keepdims=True)
-        return questions * weights / np.where(on_first_side, total_of_first, total_of_second)
+        total_of_own_side = np.where(on_first_side, total_of_first, total_of_second)
+        return questions * weights / total_of_own_side
 
 
 class Scheffe(BitChannel):
@@ -215,7 +231,7 @@ class Scheffe(BitChannel):
         return Questions(questions, uniform_distribution(len(questions)))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Return both answers for every pair of hypotheses."""
+        """Return both answers for all pairs of hypotheses, ``(K (K - 1), K)``."""
         return self.list_messages(candidates).messages
 
 
@@ -227,7 +243,9 @@ def two_sided(messages: Messages) -> BoolArray:
 
 
 def pair_sides(one: IntArray, other: IntArray, num_hypotheses: int) -> FloatArray:
-    """Return questions ``(..., K)`` about pairs: +1 on the lower, -1 on the higher, 0 elsewhere.
+    """Return questions ``(..., K)`` about pairs of hypotheses, given by their indices ``(...)``.
+
+    They are +1 at the lower index, -1 at the higher one, and 0 elsewhere.
 
     Example:
         >>> pair_sides(np.array(2), np.array(0), num_hypotheses=4).tolist()

@@ -66,7 +66,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Draw a column that has +1 at the label with probability ``e^eps / (1 + e^eps)``."""
+        """Draw columns ``(...)``, with +1 at the label with probability ``e^eps / (1 + e^eps)``."""
         rows = np.asarray(labels) + 1
         columns = integers(self.order, uniforms[..., 0])
         has_plus_one = np.bitwise_count(rows & columns) % 2 == 0

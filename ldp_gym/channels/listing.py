@@ -62,13 +62,13 @@ class MessageRange(NamedTuple):
 def message_range(space: gym.Space[Any]) -> MessageRange:
     """Return the least and the largest coordinates of a space of messages."""
     if isinstance(space, gym.spaces.Discrete):
-        return MessageRange(space.start, space.start + space.n - 1, True)
+        return MessageRange(space.start, space.start + space.n - 1, are_whole=True)
     if isinstance(space, gym.spaces.MultiDiscrete):
-        return MessageRange(space.start, space.start + space.nvec - 1, True)
+        return MessageRange(space.start, space.start + space.nvec - 1, are_whole=True)
     if isinstance(space, gym.spaces.Box):
         are_whole = bool(np.issubdtype(space.dtype, np.integer))
         return MessageRange(space.low, space.high, are_whole)
-    return MessageRange(0, 1, True)  # zeros and ones: MultiBinary
+    return MessageRange(0, 1, are_whole=True)  # zeros and ones: MultiBinary
 
 
 def list_space(space: gym.Space[Any]) -> Messages | None:
@@ -80,14 +80,15 @@ def list_space(space: gym.Space[Any]) -> Messages | None:
     """
     points = message_range(space)
     shape = space.shape or ()
-    num_values = np.broadcast_to(
-        np.asarray(points.high, dtype=np.float64) - points.low + 1.0, shape
-    )
+    # As floats, because products of many whole numbers overflow.
+    values_of_coordinate = np.asarray(points.high, dtype=np.float64) - points.low + 1.0
+    num_values = np.broadcast_to(values_of_coordinate, shape)
     are_few = num_values.prod() <= MOST_MESSAGES or isinstance(space, gym.spaces.Discrete)
     if not (points.are_whole and are_few):
         return None
 
-    # Numbers 0 .. N-1 are written in the mixed base of the coordinates' numbers of values.
+    # Point number i of N has the digits of i as coordinates. The base of a digit is the number of
+    # values that the coordinate takes.
     low = np.broadcast_to(np.asarray(points.low, dtype=np.int64), shape)
     bases = np.asarray(points.high, dtype=np.int64) - low + 1
     after_each = np.cumprod(np.append(1, bases.reshape(-1)[:0:-1]))[::-1]
@@ -138,15 +139,17 @@ def all_subsets(num_names: int, size: int) -> FloatArray | None:
 
 
 def draw_windows(coins: FloatArray, sizes: IntArray) -> FloatArray:
-    """Return all windows on circles of N names, as zeros and ones ``(..., N, N)``.
+    """Return all sets of neighbours on circles of N names, as zeros and ones ``(..., N, N)``.
+
+    The second to last axis is that of the N sets, one for each start on the circle.
 
     Args:
         coins: uniforms ``(..., N)`` that put the names in order on a circle.
         sizes: number of neighbours on the circle in a window, ``(...)``.
     """
     num_names = coins.shape[-1]
-    places = coins.argsort(axis=-1)[..., None, :]
+    position = coins.argsort(axis=-1)[..., None, :]
     starts = np.arange(num_names)[:, None]
-    steps_from_start = (places - starts) % num_names
+    steps_from_start = (position - starts) % num_names
     inside = steps_from_start < np.asarray(sizes)[..., None, None]
     return inside.astype(np.float64)

@@ -106,7 +106,7 @@ class LocalHashing(EvenChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Draw a hash, and name the label's bucket or another one."""
+        """Draw messages ``(..., 3)``: a hash, and the label's bucket or another one."""
         multipliers = integers(self.prime - 1, uniforms[..., 0])
         offsets = integers(self.prime, uniforms[..., 1])
         right = self._buckets(multipliers, offsets, np.asarray(labels))
@@ -131,7 +131,10 @@ class LocalHashing(EvenChannel, LabelChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the quadratic scores of the bucket that is named, given the hash."""
+        """Return quadratic scores ``(..., K)`` of hypotheses: the truth's is least on average.
+
+        They score the law of the named bucket, given the hash (:func:`quadratic_losses`).
+        """
         messages = np.asarray(messages)
         chances = self._chances(messages, candidates, posterior)
         squares = np.zeros(chances.shape)
@@ -144,7 +147,10 @@ class LocalHashing(EvenChannel, LabelChannel):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Return one message per bucket of the hash that the public coins draw."""
+        """Return one message ``(3,)`` for each bucket of the hash that public coins draw.
+
+        Coins of shape ``(2, ...)`` draw several hashes; the result is then ``(..., g, 3)``.
+        """
         multipliers = integers(self.prime - 1, coins[0])
         offsets = integers(self.prime, coins[1])
         return self._name_each_bucket(multipliers, offsets)
@@ -161,10 +167,11 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """List all hashes, or random ones, with each of their buckets."""
-        num_hashes = (self.prime - 1) * self.prime
+        num_hashes = (self.prime - 1) * self.prime  # multipliers 1..p-1, offsets 0..p-1
         if num_hashes * self.num_buckets > 2 * MOST_MESSAGES:
             coins = np.random.default_rng(0).random((NUM_DRAWS, 2)).T
-            return list_by_coins(self.messages_given_coins(coins, candidates, posterior), None)
+            messages = self.messages_given_coins(coins, candidates, posterior)
+            return list_by_coins(messages, chances=None)
         multipliers, offsets = np.divmod(np.arange(num_hashes), self.prime)
         messages = self._name_each_bucket(multipliers, offsets)
         return list_by_coins(messages, uniform_distribution(num_hashes))

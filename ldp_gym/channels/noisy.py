@@ -37,7 +37,7 @@ from ldp_gym.core.arrays import (
 )
 
 CALIBRATIONS = ("paper", "tight")
-"""Yardstick of the noise: the paper's bound on a range, or the range at the candidates."""
+"""Ranges that the noise is scaled to: the paper's bound, or the range at the candidates."""
 
 _CHUNK = 2**14
 """Number of distances computed at a time, small enough to stay in the cache of one core."""
@@ -90,16 +90,16 @@ class Noise(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """Content of messages that reveal one coordinate.
+    """Noise that each label would explain, in messages that reveal one hypothesis j.
 
     Attributes:
-        distances: distance of each label's level above the revealed value, in noise scales,
+        distances: ``log pbar_j[y]`` minus the revealed noisy log-likelihood, in noise scales,
             ``(..., M)``; +inf for labels that h_t never reaches.
-        scale: noise scale of the revealed loss, ``(...)``.
+        loss_scale: scale of the noise in the revealed loss, ``(...)``.
     """
 
     distances: FloatArray
-    scale: FloatArray
+    loss_scale: FloatArray
 
 
 class NoisyChannel(ClippedChannel):
@@ -118,6 +118,7 @@ class NoisyChannel(ClippedChannel):
     """
 
     law: ClassVar[NoiseLaw]
+    """Law of the noise of one coordinate, at scale 1."""
 
     def __init__(
         self, *sizes: int, calibration: str = "paper", gamma: float | None = None, **options: Any
@@ -129,7 +130,10 @@ class NoisyChannel(ClippedChannel):
         self._reach = self.law.reach(gamma + self.log_kt)
 
         # Computed once: the accounting is too slow for every step.
-        scale = self._paper_scale() if calibration == "paper" else self._unit_scale()
+        if calibration == "paper":
+            scale = self._paper_scale()
+        else:
+            scale = self._unit_scale()
         self._scale = np.full(self.num_hypotheses, scale)
         self._flat_scale = min(1.0, self._paper_scale())
         slope = 1.0 / (self.log_kt + 2.0 * self._reach * scale)
@@ -150,39 +154,53 @@ class NoisyChannel(ClippedChannel):
     def distances(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> Iterator[FloatArray]:
-        """Yield how far all labels' levels are above the revealed values, ``(J, ..., M)``.
+        """Yield labels' log-likelihoods minus revealed values in noise scales, ``(J, ..., M)``.
 
-        In noise scales; +inf for labels that h_t never reaches. The coordinates that a message
-        reveals come in order, J at a time.
+        The log-likelihood of label y under hypothesis j is ``log pbar_j[y]``; +inf stands for
+        labels that h_t never reaches. The first axis holds revealed hypotheses, J at a time, in
+        their order.
         """
 
     def noise(self, candidates: FloatArray, cells: Cells | None = None) -> Noise:
         """Return the public noise scales, offset and slope at candidates ``(..., K, M)``.
 
-        ``cells`` are those of the candidates, if they are known.
+        Args:
+            candidates: the public ``f_j(x_t)``.
+            cells: the cells of the candidates, if they are known already.
         """
         scale = self._scale
         if self.calibration == "tight":
             if cells is None:
                 cells = self.clipping.cells(candidates)
-            lowest, highest = self.ranges(candidates, cells)
-            widths = highest - lowest
-            # A coordinate of width 0 does not depend on the label. A tiny width consists of
-            # rounding errors, which unit scale hides too (or the paper's scale, if that is less).
-            scale = scale * widths
-            scale = np.where(widths > NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
+            scale = self._scale_of_ranges(candidates, cells)
         offset = self._reach * scale.max(axis=-1)
         slope = 1.0 / (self.log_kt + 2.0 * offset)
         return Noise(scale, offset, slope)
 
+    def _scale_of_ranges(self, candidates: FloatArray, cells: Cells) -> FloatArray:
+        """Return noise scales ``(..., K)`` in proportion to the ranges of the log-likelihoods."""
+        ranges = self.ranges(candidates, cells)
+        widths = ranges.highest - ranges.lowest
+        scale = self._scale * widths
+
+        # A coordinate of width 0 does not depend on the label. A tiny width consists of rounding
+        # errors, which unit scale hides too (or the paper's scale, if that is less).
+        return np.where(widths > NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
+
     def to_loss(
         self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray
     ) -> FloatArray:
-        """Map noisy log-likelihoods to losses, Section 4, eq. (8)."""
+        """Map noisy log-likelihoods ``log pbar`` to losses, Section 4, eq. (8), elementwise.
+
+        A loss is ``-c (log pbar + log M - c')`` with slope c and offset c'.
+        """
         return mark_revealed(-slope * (log_likelihood + (np.log(self.num_labels) - offset)))
 
     def from_loss(self, losses: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
-        """Map losses to noisy log-likelihoods: the inverse of :meth:`to_loss`."""
+        """Map losses to noisy log-likelihoods ``c' - log M - loss / c``, elementwise.
+
+        It is the inverse of :meth:`to_loss`, with slope c and offset c'.
+        """
         return offset - np.log(self.num_labels) - losses / slope
 
 
@@ -231,80 +249,100 @@ class LaplaceSingle(NoisyChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Reveal a random coordinate of the clipped log-likelihoods, with noise."""
+        """Draw messages ``(..., K)`` that reveal the noisy log-likelihood of one hypothesis."""
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
-        coordinate, level = self._one_level(labels, candidates, uniforms, cells)
-        noisy = level + at(noise.scale, coordinate) * self.law.draw(uniforms[..., 3])
-        return one_hot(
-            self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses
-        )
+        drawn = self._draw_coordinate(labels, candidates, uniforms, cells)
+        noise_coin = uniforms[..., 3]
+        scale = at(noise.scale, drawn.coordinate)
+        noisy = drawn.log_likelihood + scale * self.law.draw(noise_coin)
+        losses = self.to_loss(noisy, noise.offset, noise.slope)
+        return one_hot(losses, drawn.coordinate, self.num_hypotheses)
 
     def distances(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> Iterator[FloatArray]:
-        """Yield how far the labels' levels are above the only revealed value, ``(1, ..., M)``."""
+        """Yield labels' log-likelihoods minus the revealed value, in noise scales.
+
+        One array ``(1, ..., M)``: a message reveals one hypothesis j only. The log-likelihood of
+        label y is ``log pbar_j[y]``; +inf stands for labels that h_t never reaches.
+        """
         reading = self._read(messages, candidates, cells)
         yield reading.distances[None]
 
     def _read(self, messages: Messages, candidates: FloatArray, cells: Cells) -> _Reading:
-        """Read what messages reveal, in the noise scales of the coordinates that they reveal."""
+        """Compare the value that a message reveals with the log-likelihood of each label."""
         noise = self.noise(candidates, cells)
         coordinate = revealed_coordinate(messages)
         scale = at(noise.scale, coordinate)
-        log_likelihood = self.from_loss(at(messages, coordinate), noise.offset, noise.slope)
-        revealed = log_likelihood / scale
+        revealed_loss = at(messages, coordinate)
+        revealed = self.from_loss(revealed_loss, noise.offset, noise.slope) / scale
 
         if candidates.ndim == 2:
-            # One table for all rounds: its levels are kept.
-            levels_by_label = self._levels_by_label(candidates, cells)
-            if levels_by_label.flags.f_contiguous:
-                levels = levels_by_label.T[coordinate]
-            else:
-                levels = masses(levels_by_label, coordinate)
+            log_pbar = self._log_pbar_of_table(coordinate, candidates, cells)
         else:
             label_masses = at(candidates, coordinate, slice(None))
-            levels = self._levels_of(label_masses, cells.lengths, cells.total) / scale[..., None]
-        return _Reading(levels - revealed[..., None], scale * noise.slope)
+            log_pbar = self._log_pbar_of_masses(label_masses, cells.lengths, cells.total)
+            log_pbar = log_pbar / scale[..., None]
+        return _Reading(log_pbar - revealed[..., None], loss_scale=scale * noise.slope)
+
+    def _log_pbar_of_table(
+        self, coordinate: IntArray, candidates: FloatArray, cells: Cells
+    ) -> FloatArray:
+        """Return ``log pbar_j[y]`` of hypotheses j ``(...)`` in noise scales, ``(..., M)``.
+
+        All rounds share the candidates ``(K, M)``, so the logarithms are computed once.
+        """
+        log_pbar_by_label = self._log_pbar_by_label(candidates, cells)
+        hypotheses_are_rows_in_memory = log_pbar_by_label.flags.f_contiguous
+        if hypotheses_are_rows_in_memory:
+            return log_pbar_by_label.T[coordinate]
+        return masses(log_pbar_by_label, coordinate)
 
     @per_table
-    def _levels_by_label(self, candidates: FloatArray, cells: Cells) -> FloatArray:
-        """Return the levels ``log pbar_j[y]`` of a table in noise scales, ``(M, K)``.
+    def _log_pbar_by_label(self, candidates: FloatArray, cells: Cells) -> FloatArray:
+        """Return ``log pbar_j[y]`` of a table ``(K, M)`` in noise scales, ``(M, K)``.
 
-        If M is large, the levels of one hypothesis are neighbours in memory.
+        The memory layout makes look-ups fast: the numbers of a label are neighbours, or those of a
+        hypothesis if there are many labels.
         """
-        levels = self._levels(candidates, cells) / self.noise(candidates, cells).scale[..., None]
+        scale = self.noise(candidates, cells).scale
+        log_pbar = self._log_pbar(candidates, cells) / scale[..., None]
         if self.num_labels >= LONG_ROW:
-            return levels.T
-        return np.ascontiguousarray(levels.T)
+            return log_pbar.T
+        return np.ascontiguousarray(log_pbar.T)
 
     def _log_kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> LogKernel:
         """Return the log density of messages given the clipped label."""
         reading = self._read(messages, candidates, cells)
-        log_norm = self.law.log_norm - np.log(reading.scale) - math.log(self.num_hypotheses)
+        log_norm = self.law.log_norm - np.log(reading.loss_scale) - math.log(self.num_hypotheses)
         return LogKernel(self.law.log_kernel(reading.distances), log_norm)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return importance-weighted losses: public centres, plus K times the deviation."""
+        """Return unbiased losses ``(..., K)``: minus the noisy log-likelihoods, on average.
+
+        For the revealed hypothesis, K times the deviation from the middle of its public range is
+        counted (:func:`importance_weighted_losses`); for the others, the middle of their range.
+        """
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
         return importance_weighted_losses(messages, revealed, self.ranges(candidates, cells))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Return the messages without noise, for all labels and coordinates.
+        """Return the messages without noise, for all labels and all hypotheses.
 
-        Between two breakpoints ``log pbar_j[y]`` a mixture of Laplace densities is
+        Between two neighbouring values ``log pbar_j[y]`` a mixture of Laplace densities of v is
         ``A e^v + B e^-v``, so the ratio of two is monotone there, and it is constant in the tails.
-        So it is largest at a breakpoint.
+        So it is largest at one of these values.
         """
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
-        levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
-        coordinates = np.repeat(np.arange(self.num_hypotheses), levels.shape[1])
-        losses = self.to_loss(levels.reshape(-1), noise.offset, noise.slope)
+        log_pbar = self._log_pbar(candidates, cells)[:, cells.lengths > 0.0]
+        coordinates = np.repeat(np.arange(self.num_hypotheses), log_pbar.shape[1])
+        losses = self.to_loss(log_pbar.reshape(-1), noise.offset, noise.slope)
         return one_hot(losses, coordinates, self.num_hypotheses)
 
 
@@ -329,38 +367,54 @@ class VectorChannel(NoisyChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Reveal all coordinates of the clipped log-likelihoods, with noise."""
+        """Draw messages ``(..., K)``: noisy log-likelihoods of the clipped label, as losses."""
         labels, uniforms = self._align(labels, candidates, uniforms)
+        clipping_coins = uniforms[..., :2]
+        noise_coins = uniforms[..., 2:]
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
-        clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
+
+        clipped = self.clipping.draw(labels, cells, clipping_coins)
         lengths = at(cells.lengths, clipped)[..., None]
         density = self.clipping.density(masses(candidates, clipped), lengths, cells.total)
-        noisy = np.log(density) + noise.scale * self.law.draw(uniforms[..., 2:])
+        noisy = np.log(density) + noise.scale * self.law.draw(noise_coins)
         return self.to_loss(noisy, noise.offset[..., None], noise.slope[..., None])
 
     def distances(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> Iterator[FloatArray]:
-        """Yield how far the labels' levels are above the revealed values, ``(J, ..., M)``."""
+        """Yield labels' log-likelihoods minus revealed values in noise scales, ``(J, ..., M)``.
+
+        A message reveals a noisy log-likelihood of every hypothesis. The log-likelihood of label y
+        under hypothesis j is ``log pbar_j[y]``; +inf stands for labels that h_t never reaches. As
+        many hypotheses j come at a time, J, as stay in the cache.
+        """
         noise = self.noise(candidates, cells)
         log_likelihoods = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
         revealed = log_likelihoods / noise.scale
-        levels = self._levels(candidates, cells) / noise.scale[..., None]
-        leading_shape = np.broadcast_shapes(levels.shape[:-2], revealed.shape[:-1])
-        shape = (*leading_shape, self.num_labels)
+        log_pbar = self._log_pbar(candidates, cells) / noise.scale[..., None]
+        leading_shape = np.broadcast_shapes(log_pbar.shape[:-2], revealed.shape[:-1])
+        shape_of_one = (*leading_shape, self.num_labels)  # distances for one hypothesis
 
-        # As many coordinates at a time as stay in the cache.
-        step = max(1, _CHUNK // math.prod(shape))
-        for start in range(0, self.num_hypotheses, step):
-            chunk = slice(start, start + step)
-            distances = np.empty((revealed[..., chunk].shape[-1], *shape))
-            coordinates_last = np.moveaxis(distances, 0, -2)
-            np.subtract(levels[..., chunk, :], revealed[..., chunk, None], out=coordinates_last)
+        hypotheses_at_once = max(1, _CHUNK // math.prod(shape_of_one))
+        for start in range(0, self.num_hypotheses, hypotheses_at_once):
+            stop = min(start + hypotheses_at_once, self.num_hypotheses)
+            distances = np.empty((stop - start, *shape_of_one))
+
+            # The same memory with axes (..., J, M), like the numbers that are subtracted.
+            hypotheses_before_labels = np.moveaxis(distances, 0, -2)
+            np.subtract(
+                log_pbar[..., start:stop, :],
+                revealed[..., start:stop, None],
+                out=hypotheses_before_labels,
+            )
             yield distances
 
     def _log_kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> LogKernel:
-        """Return the log density of messages given the clipped label."""
+        """Return the log density of messages given the clipped label.
+
+        The noise of the coordinates is independent, so their log densities are added up.
+        """
         terms = np.zeros((*messages.shape[:-1], self.num_labels))
         for distances in self.distances(messages, candidates, cells):
             for log_kernel in self.law.log_kernel(distances):
@@ -374,7 +428,7 @@ class VectorChannel(NoisyChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the noisy log-likelihoods without the public offset, negated."""
+        """Return minus the noisy log-likelihoods of all hypotheses, ``(..., K)``."""
         noise = self.noise(candidates)
         return -self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
 
@@ -394,34 +448,44 @@ class VectorChannel(NoisyChannel):
         which they differ most. Mixed with a share mu = 1/T of the average A over all cells, they
         differ by at least ``(1 - mu) delta - (e^eps - 1) mu A(S)``. Here ``A(S) <= P(S) + delta'``
         with delta' the bound from above, and ``P(S) <= delta(e) / (1 - e^(e - eps))`` for all e
-        below eps.
+        below eps, of which two are tried.
         """
         cells = self.clipping.cells(candidates)
-        levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
-        levels = levels / self.noise(candidates, cells).scale[:, None]
-        upper = self._delta(np.ptp(levels, axis=-1), epsilon).upper
+        log_pbar = self._log_pbar(candidates, cells)[:, cells.lengths > 0.0]
+        log_pbar = log_pbar / self.noise(candidates, cells).scale[:, None]
+        ranges = np.ptp(log_pbar, axis=-1)
+        upper = self._delta(ranges, epsilon).upper
 
-        shifts = _largest_move(levels)
-        probability = min(
-            self._delta(shifts, lower_epsilon).upper / -np.expm1(lower_epsilon - epsilon)
-            for lower_epsilon in (0.5 * epsilon, 0.9 * epsilon)
-        )
-        average = min(1.0, probability + upper)
+        shifts = _shifts_of_far_labels(log_pbar)
+        probability_of_event = np.inf  # P(S), bounded from above
+        for lower_epsilon in (0.5 * epsilon, 0.9 * epsilon):
+            lower_delta = self._delta(shifts, lower_epsilon).upper
+            bound = lower_delta / -np.expm1(lower_epsilon - epsilon)
+            probability_of_event = min(probability_of_event, bound)
+        average_of_event = min(1.0, probability_of_event + upper)  # A(S), bounded from above
+
         mixing = self.clipping.mixing
-        gain = np.expm1(min(epsilon, 700.0))
-        lower = (1.0 - mixing) * self._delta(shifts, epsilon).lower - gain * mixing * average
+        growth = np.expm1(min(epsilon, 700.0))  # e^eps - 1, kept below overflow
+        delta_of_kernels = self._delta(shifts, epsilon).lower
+        lower = (1.0 - mixing) * delta_of_kernels - growth * mixing * average_of_event
         return DeltaBounds(max(0.0, float(lower)), upper)
 
 
-def _largest_move(levels: FloatArray) -> FloatArray:
-    """Return by how much each of K coordinates moves between two labels that are far apart.
+def _shifts_of_far_labels(values: FloatArray) -> FloatArray:
+    """Return by how much each coordinate of values ``(K, M)`` differs between two labels, ``(K,)``.
 
-    The labels are the farthest pair of those that are extreme in a coordinate of levels ``(K, M)``.
+    Of the labels whose value is the largest or the least in some coordinate, the two labels are the
+    pair at the largest Euclidean distance.
+
+    Example:
+        >>> _shifts_of_far_labels(np.array([[0.0, 1.0, 3.0], [4.0, 1.0, 0.0]])).tolist()
+        [3.0, 4.0]
     """
-    extreme = levels[:, np.unique([levels.argmax(axis=-1), levels.argmin(axis=-1)])]
-    moves = np.abs(extreme[:, :, None] - extreme[:, None, :]).reshape(len(levels), -1)
-    farthest = np.square(moves).sum(axis=0).argmax()
-    return moves[:, farthest]
+    extreme_labels = np.unique([values.argmax(axis=-1), values.argmin(axis=-1)])
+    extreme = values[:, extreme_labels]
+    shifts = np.abs(extreme[:, :, None] - extreme[:, None, :]).reshape(len(values), -1)
+    farthest_pair = np.square(shifts).sum(axis=0).argmax()
+    return shifts[:, farthest_pair]
 
 
 class LaplaceVector(VectorChannel):
@@ -492,6 +556,10 @@ class GaussianVector(VectorChannel):
         return accounting.gaussian_vector_scale(self.num_hypotheses, self.epsilon, self.delta)
 
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
-        """Return the exact delta twice: it depends on the Euclidean norm of the shifts only."""
-        delta = accounting.gaussian_delta(float(np.sqrt(np.square(shifts).sum())), epsilon)
+        """Return the exact delta as both bounds, for coordinates that move by ``shifts`` ``(K,)``.
+
+        For independent Gaussian noise it depends on the Euclidean norm of the shifts only.
+        """
+        norm = float(np.sqrt(np.square(shifts).sum()))
+        delta = accounting.gaussian_delta(norm, epsilon)
         return DeltaBounds(delta, delta)

@@ -33,6 +33,26 @@ from ldp_gym.core.arrays import (
 )
 from ldp_gym.core.sampling import integers
 
+_LEAST_PIECEWISE_EPSILON = 0.61
+"""Privacy level up to which one bit has less noise than the piecewise mechanism."""
+
+
+class _Interval(NamedTuple):
+    """Intervals of reports.
+
+    Attributes:
+        low: their lower ends, ``(...)``.
+        high: their upper ends, ``(...)``.
+    """
+
+    low: FloatArray
+    high: FloatArray
+
+    def holds(self, reports: FloatArray) -> BoolArray:
+        """Return a mask of the reports that lie in their intervals, ends included."""
+        is_inside: BoolArray = (self.low <= reports) & (reports <= self.high)
+        return is_inside
+
 
 class _Scales(NamedTuple):
     """Public ranges of log-likelihoods, by which they are scaled to [-1, 1].
@@ -48,17 +68,25 @@ class _Scales(NamedTuple):
     density: FloatArray
 
     def label_values(self) -> FloatArray:
-        """Return the value t in [-1, 1] of each label, ``(..., M)``."""
-        return _values(np.log(self.density), self.centre[..., None], self.half[..., None])
+        """Return the scaled log-likelihood t in [-1, 1] of each label, ``(..., M)``."""
+        return _scaled(np.log(self.density), self.centre[..., None], self.half[..., None])
+
+    def at_coordinate(self, coordinate: IntArray) -> _Scales:
+        """Return the ranges of coordinates ``(...)`` out of those of all K coordinates."""
+        return _Scales(
+            self.centre[coordinate],
+            self.half[coordinate],
+            self.density[coordinate],
+        )
 
 
 class _Reading(NamedTuple):
-    """Content of messages: what each of them reveals.
+    """Reports of messages, and the value that each label would have reported.
 
     Attributes:
         reports: the reports x, ``(..., 1)``.
-        values: the value t of each label, ``(..., M)``.
-        half: half of the range of the revealed coordinate, ``(..., 1)``.
+        values: the scaled log-likelihood t in [-1, 1] of each label, ``(..., M)``.
+        half: half of the range of the revealed coordinate, ``(..., 1)``; 0 if it is negligible.
     """
 
     reports: FloatArray
@@ -108,25 +136,28 @@ class OneBit(ClippedChannel):
         return 1.0 / math.tanh(self.epsilon / 2.0)
 
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
-        """Draw unbiased reports x of values t in [-1, 1].
+        """Draw reports x, which are C or -C, of values t in [-1, 1]; the mean of x is t.
 
-        From coins ``(..., 1)``, or ``(..., 3)`` on :class:`Hybrid`.
+        Args:
+            values: t, ``(...)``.
+            coins: uniforms, ``(..., 1)``.
         """
         probability_of_plus = (1.0 + values / self._bit) / 2.0
         return np.where(coins[..., 0] < probability_of_plus, self._bit, -self._bit)
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the density of reports x given values t, elementwise."""
+        """Return the probability ``(1 + sign(x) t / C) / 2`` of reports x given values t."""
         return (1.0 + np.sign(reports) * values / self._bit) / 2.0
 
     def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        """Return how far values t agree with reports x: 1 at the end of the bit, 0 at the other."""
+        """Return how far values t in [-1, 1] agree with the signs of reports x, from 0 to 1."""
         return (1.0 + np.sign(reports) * values) / 2.0
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Cut the reports into pieces on which the densities given values ``(M,)`` are constant.
+        """Divide the possible reports into sets of which all values ``(n,)`` have one density each.
 
-        Returns one report of each piece, and the pieces' sizes in the base measure.
+        For one bit these are the two points -C and C. Returns a report from each set, and the sizes
+        of the sets in the base measure.
         """
         return np.array([-self._bit, self._bit]), np.ones(2)
 
@@ -146,62 +177,75 @@ class OneBit(ClippedChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Reveal a randomized report of a random coordinate of the log-likelihoods."""
+        """Draw messages ``(..., K)`` that reveal a randomized report of one log-likelihood."""
         mechanism_coins = uniforms[..., 3:]
         cells = self.clipping.cells(candidates)
-        coordinate, level = self._one_level(labels, candidates, uniforms, cells)
-        scales = self._scales_at(coordinate, candidates, cells)
-        values = _values(level, scales.centre, scales.half)
+        drawn = self._draw_coordinate(labels, candidates, uniforms, cells)
+        scales = self._scales_at(drawn.coordinate, candidates, cells)
+        values = _scaled(drawn.log_likelihood, scales.centre, scales.half)
         reports = self.randomize(values, mechanism_coins)
-        return self._reveal(scales.centre + scales.half * reports, coordinate)
+        return self._reveal(scales.centre + scales.half * reports, drawn.coordinate)
 
     def _reveal(self, log_likelihoods: FloatArray, coordinates: IntArray) -> Messages:
-        """Return messages that reveal log-likelihoods ``(...)`` of coordinates ``(...)``."""
+        """Return messages ``(..., K)`` that reveal a log-likelihood ``(...)`` each.
+
+        A message has minus the log-likelihood at its coordinate, and 0 elsewhere.
+        """
         return one_hot(mark_revealed(-log_likelihoods), coordinates, self.num_hypotheses)
 
     @per_table
     def _scales(self, candidates: FloatArray, cells: Cells) -> _Scales:
-        """Return the ranges of all coordinates."""
+        """Return the ranges of the log-likelihoods of all K hypotheses."""
         return self._scales_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 
     def _scales_at(self, coordinate: IntArray, candidates: FloatArray, cells: Cells) -> _Scales:
-        """Return the ranges of the given coordinates ``(...)``."""
-        if _shares_table(candidates, coordinate):
-            scales = self._scales(candidates, cells)
-            return _Scales(
-                scales.centre[coordinate], scales.half[coordinate], scales.density[coordinate]
-            )
+        """Return the ranges of the log-likelihoods of given hypotheses ``(...)``."""
+        if _many_share_a_table(candidates, coordinate):
+            return self._scales(candidates, cells).at_coordinate(coordinate)
         masses = at(candidates, coordinate, slice(None))
         return self._scales_of(masses, cells.lengths, cells.total)
 
     def _scales_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> _Scales:
-        """Return the ranges of log-likelihoods of labels with masses ``f_j[y]``, ``(..., M)``."""
+        """Return the ranges of the log-likelihoods of labels that h_t reaches.
+
+        Args:
+            masses: probabilities ``f_j[y]`` of the labels, ``(..., M)``.
+            lengths: lengths of the labels' cells, ``(..., M)``; 0 if h_t never reaches a label.
+            total: total length of the cells, ``(..., 1)``.
+        """
         density = self.clipping.density(masses, lengths, total)
-        lowest, highest = range_of(density, lengths)
-        centre = (lowest + highest) / 2.0
-        half = (highest - lowest) / 2.0
+        ranges = range_of(density, lengths)
+        centre = (ranges.lowest + ranges.highest) / 2.0
+        half = (ranges.highest - ranges.lowest) / 2.0
         return _Scales(centre, np.where(half > NEGLIGIBLE, half, 0.0), density)
 
     def _read(self, messages: Messages, candidates: FloatArray, cells: Cells) -> _Reading:
-        """Read the reports of messages, and the values of the labels in their coordinates."""
+        """Read the report of each message, and the value that each label would have reported.
+
+        Both belong to the hypothesis that the message reveals.
+        """
         coordinate = revealed_coordinate(messages)
-        if _shares_table(candidates, coordinate):
-            scales = self._scales(candidates, cells)
-            centre = scales.centre[coordinate]
-            half = scales.half[coordinate]
-            values = scales.label_values()[coordinate]
+        if _many_share_a_table(candidates, coordinate):
+            # Logarithms are taken once per hypothesis and label, and then looked up by round.
+            scales_of_all = self._scales(candidates, cells)
+            scales = scales_of_all.at_coordinate(coordinate)
+            values = scales_of_all.label_values()[coordinate]
         else:
             scales = self._scales_at(coordinate, candidates, cells)
-            centre = scales.centre
-            half = scales.half
             values = scales.label_values()
-        reports = _to_unit_range(-at(messages, coordinate), centre, half)
-        return _Reading(reports[..., None], values, half[..., None])
+
+        log_likelihoods = -at(messages, coordinate)  # a message has losses
+        reports = _to_unit_range(log_likelihoods, scales.centre, scales.half)
+        return _Reading(reports[..., None], values, scales.half[..., None])
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return how far labels ``h_t(y)`` agree with the report; 1/2 if it says nothing."""
+        """Return how far labels agree with the report, ``(..., M)``; 1/2 where it says nothing.
+
+        A report says nothing if its hypothesis gives all labels about the same density, or about a
+        label that h_t never reaches.
+        """
         cells = self.clipping.cells(candidates)
         reading = self._read(messages, candidates, cells)
         is_informative = (reading.half > 0.0) & (cells.lengths > 0.0)
@@ -212,7 +256,7 @@ class OneBit(ClippedChannel):
         """Return the log density of messages given the clipped label."""
         reading = self._read(messages, candidates, cells)
         density = self.report_density(reading.reports, reading.values)
-        np.copyto(density, 1.0, where=reading.half <= 0.0)  # there is only one report
+        np.copyto(density, 1.0, where=reading.half <= 0.0)  # without a range there is one report
         if has_zero(cells.lengths):
             np.copyto(density, 0.0, where=cells.lengths <= 0.0)
         with np.errstate(divide="ignore"):
@@ -223,12 +267,17 @@ class OneBit(ClippedChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return importance-weighted losses: public centres, plus K times the deviation."""
+        """Return unbiased losses ``(..., K)``: minus the log-likelihoods, on average.
+
+        For the revealed hypothesis, K times the deviation from the middle of its public range is
+        counted (:func:`importance_weighted_losses`); for the others, the middle of their range.
+        """
         ranges = self.ranges(candidates, self.clipping.cells(candidates))
-        return importance_weighted_losses(messages, -messages, ranges)
+        log_likelihoods = -messages
+        return importance_weighted_losses(messages, log_likelihoods, ranges)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """List a message for each coordinate and each piece on which the density is constant."""
+        """List a message for each coordinate and each set of reports of constant density."""
         cells = self.clipping.cells(candidates)
         scales = self._scales(candidates, cells)
         values = scales.label_values()[:, cells.lengths > 0.0]
@@ -238,7 +287,9 @@ class OneBit(ClippedChannel):
             if scales.half[j] > 0.0:
                 reports, sizes = self.pieces(np.unique(values[j]))
             else:
-                reports, sizes = np.zeros(1), np.ones(1)  # without a range there is one report
+                # Without a range there is only one report.
+                reports = np.zeros(1)
+                sizes = np.ones(1)
             log_likelihoods = scales.centre[j] + scales.half[j] * reports
             messages.append(self._reveal(log_likelihoods, np.full(len(reports), j)))
             weights.append(sizes)
@@ -251,10 +302,16 @@ class OneBit(ClippedChannel):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Return both bits of the coordinate, or its only report if it has no range."""
+        """Return both messages about the coordinate that the coin draws, ``(2, K)``.
+
+        There is only one, ``(1, K)``, if the coordinate has no range.
+        """
         coordinate = integers(self.num_hypotheses, coins[0])
         scales = self._scales_at(coordinate, candidates, self.clipping.cells(candidates))
-        reports = [-self._bit, self._bit] if scales.half > 0.0 else [0.0]
+        if scales.half > 0.0:
+            reports = [-self._bit, self._bit]
+        else:
+            reports = [0.0]
         log_likelihoods = scales.centre + scales.half * np.array(reports)
         return self._reveal(log_likelihoods, np.full(len(reports), coordinate))
 
@@ -281,56 +338,80 @@ class Hybrid(OneBit):
     _num_coins = 3  # which mechanism, inside or outside, and where; the one bit shares the last
 
     @property
-    def _level(self) -> float:
-        """The piecewise mechanism's eps: at most 20, so that floats resolve its dense interval."""
+    def _piecewise_epsilon(self) -> float:
+        """Privacy level of the piecewise mechanism: eps, at most 20.
+
+        Floats could not resolve its dense interval at larger ones.
+        """
         return min(self.epsilon, 20.0)
 
     @property
-    def _share(self) -> float:
-        """Probability of the piecewise mechanism; below eps = 0.61 one bit has less noise."""
-        if self._level <= 0.61:
+    def _piecewise_probability(self) -> float:
+        """Probability of using the piecewise mechanism; below eps = 0.61 one bit has less noise."""
+        if self._piecewise_epsilon <= _LEAST_PIECEWISE_EPSILON:
             return 0.0
-        return -math.expm1(-self._level / 2.0)
+        return -math.expm1(-self._piecewise_epsilon / 2.0)
 
     @property
-    def _reach(self) -> float:
-        """Largest report C' of the piecewise mechanism."""
-        return 1.0 / math.tanh(self._level / 4.0)
+    def _largest_report(self) -> float:
+        """Largest report of the piecewise mechanism: C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)."""
+        return 1.0 / math.tanh(self._piecewise_epsilon / 4.0)
 
-    def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the interval on which the piecewise mechanism is denser."""
-        low = (self._reach + 1.0) / 2.0 * values - (self._reach - 1.0) / 2.0
-        return low, low + self._reach - 1.0
+    def _dense_interval(self, values: FloatArray) -> _Interval:
+        """Return the interval, of length C' - 1, in which reports of values t are denser.
+
+        C' is the largest report of the piecewise mechanism.
+        """
+        largest = self._largest_report
+        low = (largest + 1.0) / 2.0 * values - (largest - 1.0) / 2.0
+        return _Interval(low, low + largest - 1.0)
 
     @property
     def _probability_inside(self) -> float:
         """Probability that a report of the piecewise mechanism lies in its dense interval."""
-        return 1.0 / (1.0 + math.exp(-self._level / 2.0))
+        return 1.0 / (1.0 + math.exp(-self._piecewise_epsilon / 2.0))
 
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
-        """Draw unbiased reports x of values t in [-1, 1], from coins ``(..., 3)``."""
+        """Draw reports x of values t in [-1, 1]; the mean of x is t.
+
+        Args:
+            values: t, ``(...)``.
+            coins: uniforms, ``(..., 3)``.
+        """
         mechanism_coin = coins[..., 0]
         inside_coin = coins[..., 1]
-        place_coin = coins[..., 2]
+        point_coin = coins[..., 2]
 
-        low, high = self._interval(values)
-        inside = low + place_coin * (high - low)
-        # A point of the rest of [-C', C'], with the gap removed; and then with the gap.
-        outside = place_coin * (self._reach + 1.0) - self._reach
-        outside = outside + np.where(outside >= low, high - low, 0.0)
+        dense = self._dense_interval(values)
+        length = dense.high - dense.low
+        inside = dense.low + point_coin * length
+
+        # A uniform point outside the dense interval: of [-C', 1], which has the length of the rest,
+        # what lies above the interval's lower end is shifted beyond its upper end.
+        largest = self._largest_report
+        outside = point_coin * (largest + 1.0) - largest
+        outside = outside + np.where(outside >= dense.low, length, 0.0)
         piecewise = np.where(inside_coin < self._probability_inside, inside, outside)
 
         one_bit = super().randomize(values, coins[..., 2:])
-        return np.where(mechanism_coin < self._share, piecewise, one_bit)
+        return np.where(mechanism_coin < self._piecewise_probability, piecewise, one_bit)
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the density of reports x given values t, elementwise."""
-        low, high = self._interval(values)
-        dense = 1.0 / ((1.0 + math.exp(-self._level / 2.0)) * (self._reach - 1.0))
-        inside = self._share * dense
-        outside = self._share * (dense * math.exp(-self._level))
-        piecewise = np.where((low <= reports) & (reports <= high), inside, outside)
-        one_bit = (1.0 - self._share) * super().report_density(reports, values)
+        """Return the density of reports x given values t, elementwise.
+
+        A report of C or -C comes from one bit, and has a probability; any other comes from the
+        piecewise mechanism, and has a Lebesgue density.
+        """
+        epsilon = self._piecewise_epsilon
+        density_inside = 1.0 / ((1.0 + math.exp(-epsilon / 2.0)) * (self._largest_report - 1.0))
+        density_outside = density_inside * math.exp(-epsilon)
+        probability = self._piecewise_probability
+        piecewise = np.where(
+            self._dense_interval(values).holds(reports),
+            probability * density_inside,
+            probability * density_outside,
+        )
+        one_bit = (1.0 - probability) * super().report_density(reports, values)
         return np.where(self._is_bit(reports), one_bit, piecewise)
 
     def _is_bit(self, reports: FloatArray) -> BoolArray:
@@ -338,12 +419,12 @@ class Hybrid(OneBit):
         return np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
 
     def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        """Return how far values agree with reports.
+        """Return how far values t agree with reports x, from 0 to 1, elementwise.
 
-        For one bit as in :class:`OneBit`; else 1 if the report lies in the value's dense interval.
+        A report of one bit agrees with the values near its sign. A report of the piecewise
+        mechanism agrees with the values in whose dense interval it lies.
         """
-        low, high = self._interval(values)
-        is_inside = ((low <= reports) & (reports <= high)).astype(np.float64)
+        is_inside = self._dense_interval(values).holds(reports).astype(np.float64)
         agreement_of_bits = super().report_agreement(reports, values)
         return np.where(self._is_bit(reports), agreement_of_bits, is_inside)
 
@@ -351,27 +432,35 @@ class Hybrid(OneBit):
     messages_given_coins = ClippedChannel.messages_given_coins
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Cut the reports into pieces on which the densities given values are constant."""
+        """Divide the possible reports into sets of which all values ``(n,)`` have one density each.
+
+        These are the two bits, and the intervals between neighbouring ends of dense intervals.
+        Returns a report from each set, and the sizes of the sets in the base measure.
+        """
         bits, sizes = super().pieces(values)
-        if self._share == 0.0:
+        if self._piecewise_probability == 0.0:
             return bits, sizes
-        # Between two neighbouring ends of dense intervals all densities are constant.
-        low, high = self._interval(values)
-        ends = np.unique(np.concatenate([low, high, [-self._reach, self._reach]]))
+        dense = self._dense_interval(values)
+        largest = self._largest_report
+        ends = np.unique(np.concatenate([dense.low, dense.high, [-largest, largest]]))
         middles = (ends[:-1] + ends[1:]) / 2.0
         return np.append(bits, middles), np.append(sizes, np.diff(ends))
 
 
-def _shares_table(candidates: FloatArray, coordinate: IntArray) -> bool:
-    """Tell if so many rounds share one table that working it out as a whole is faster."""
+def _many_share_a_table(candidates: FloatArray, coordinate: IntArray) -> bool:
+    """Tell if more rounds than hypotheses share one table ``(K, M)``.
+
+    It is then faster to work out the numbers of all hypotheses, and to look them up by round.
+    """
     return candidates.ndim == 2 and coordinate.size > len(candidates)
 
 
-def _to_unit_range(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
+def _to_unit_range(log_likelihoods: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
     """Scale log-likelihoods so that their range becomes [-1, 1]; 0 where there is no range."""
-    return np.where(half > 0.0, (levels - centre) / np.maximum(half, NEGLIGIBLE), 0.0)
+    scaled = (log_likelihoods - centre) / np.maximum(half, NEGLIGIBLE)
+    return np.where(half > 0.0, scaled, 0.0)
 
 
-def _values(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
-    """Return the values t of log-likelihoods, clipped to [-1, 1], which rounding may exceed."""
-    return np.clip(_to_unit_range(levels, centre, half), -1.0, 1.0)
+def _scaled(log_likelihoods: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
+    """Return log-likelihoods scaled to [-1, 1], and clipped, because rounding may exceed that."""
+    return np.clip(_to_unit_range(log_likelihoods, centre, half), -1.0, 1.0)

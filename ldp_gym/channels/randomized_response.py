@@ -67,7 +67,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Keep the label, or replace it by another one."""
+        """Draw reported labels ``(...)``: the user's, or a uniformly random other one."""
         keeps = uniforms[..., 0] < math.exp(self._log_fit)
         steps_to_another = 1 + integers(self.num_labels - 1, uniforms[..., 1])
         others = (labels + steps_to_another) % self.num_labels
@@ -84,7 +84,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         return masses(candidates, np.asarray(messages))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """Return label 0; every message attains the worst ratio."""
+        """Return the report of label 0; all reports attain the largest ratio."""
         return np.array([0])
 
 

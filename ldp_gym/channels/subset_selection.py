@@ -31,7 +31,8 @@ class SubsetChannel(EvenChannel):
     @property
     def size(self) -> int:
         """Number w of names in a set: ``N / (e^eps + 1)``, rounded, at least 1."""
-        return max(1, round(self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))))
+        growth = math.exp(min(self.epsilon, 700.0))  # kept below overflow
+        return max(1, round(self.num_names / (1.0 + growth)))
 
     @property
     def holding(self) -> float:
@@ -88,11 +89,17 @@ class SubsetChannel(EvenChannel):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Return all N windows of w names on the circle."""
+        """Return the N sets of w names that are neighbours on the circle, ``(N, *message_shape)``.
+
+        The coins ``(N,)`` put the names in order on the circle.
+        """
         return self._write(draw_windows(coins, np.array(self.size)))
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """List all sets of w names if they are few, else the windows of random circles."""
+        """List all sets of w names if they are few.
+
+        Otherwise list those that are neighbours on circles in random order.
+        """
         sets = all_subsets(self.num_names, self.size)
         if sets is None:
             return self._list_by_draws(candidates, posterior)
@@ -117,8 +124,8 @@ def log_binomial(n: int, k: int) -> float:
 
 
 def _stirling_remainder(n: int) -> float:
-    """Return what Stirling's formula leaves: ``log n! - (n + 1/2) log n + n - log(2 pi) / 2``."""
-    if n < 16:
+    """Return ``log n! - (n + 1/2) log n + n - log(2 pi) / 2``, the error of Stirling's formula."""
+    if n < 16:  # n! is an exact float
         log_factorial = math.log(math.factorial(n))
         return log_factorial - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
     # Its asymptotic series in 1/n.
@@ -153,9 +160,11 @@ class SubsetSelection(SubsetChannel, LabelChannel):
         return gym.spaces.MultiBinary(self.num_labels)
 
     def _write(self, sets: FloatArray) -> Messages:
+        """Convert sets ``(..., M)``, zeros and ones, to messages of whole numbers."""
         return sets.astype(np.int8)
 
     def _read(self, messages: Messages) -> FloatArray:
+        """Convert messages ``(..., M)`` to sets of zeros and ones as floats."""
         return messages.astype(np.float64)
 
     def encode(
@@ -232,7 +241,7 @@ class UnaryEncoding(LabelChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Draw a bit for each label."""
+        """Draw messages ``(..., M)``: a bit for each label, whose rate is larger for the user's."""
         rate_of_own, rate_of_others = self.agreement_rates
         is_own = np.arange(self.num_labels) == np.asarray(labels)[..., None]
         bits = uniforms < np.where(is_own, rate_of_own, rate_of_others)
@@ -263,14 +272,15 @@ class UnaryEncoding(LabelChannel):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Return the windows of labels on a random circle, as in subset selection.
+        """Return the messages ``(n, M)`` that are possible when the coins ``(2 M,)`` are drawn.
 
-        The number of ones is public: it has the same law for all labels, that of a message from
-        label 0.
+        The first half of the coins draws the number of ones, which has the same law for all labels,
+        as in a message from label 0. The other half puts the labels in order on a circle, and the
+        ones are neighbours there.
         """
         size_coins, circle_coins = np.split(coins, 2)
         size = np.count_nonzero(self.encode(np.array(0), candidates, size_coins))
         windows = draw_windows(circle_coins, np.array(size)).astype(np.int8)
         if size in (0, self.num_labels):
-            return windows[:1]  # all are equal
+            return windows[:1]  # all windows are the same set
         return windows

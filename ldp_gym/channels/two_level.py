@@ -12,6 +12,9 @@ from ldp_gym.channels.clipping import Clipping
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, expectations
 
+_LARGEST_EXPONENT = 700.0
+"""Exponent x up to which e^x and e^-x are ordinary floats."""
+
 
 class TwoLevelChannel(Channel):
     """Base of the channels whose messages fit a label or do not.
@@ -44,7 +47,10 @@ class TwoLevelChannel(Channel):
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_density`."""
+        """Return the log density ``log q(z | y)`` of messages for all labels, ``(..., M)``.
+
+        It is ``log L(z)`` for a label that the message fits, and ``log L(z) - eps`` for any other.
+        """
         agreement = self.agreement(messages, candidates, posterior)
         log_fits = self._log_fits(messages, candidates, posterior)
         return log_mixture(agreement, log_fits, self.epsilon)
@@ -52,7 +58,11 @@ class TwoLevelChannel(Channel):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_likelihood`."""
+        """Return the hypotheses' log-likelihoods, ``(..., K)``.
+
+        It is ``log(L(z) (e^-eps + (1 - e^-eps) c_k(z)))``, where ``c_k(z)`` is the probability that
+        the message fits a label of ``f_k``.
+        """
         chances = self._chances(messages, candidates, posterior)
         log_fits = self._log_fits(messages, candidates, posterior)
         return log_mixture(chances, log_fits, self.epsilon)
@@ -67,6 +77,7 @@ class EvenChannel(TwoLevelChannel):
         """Log density of a message from a label that it fits."""
 
     def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> float:
+        """Return ``log L(z)``, one number for all messages."""
         return self._log_fit
 
 
@@ -85,36 +96,42 @@ class LabelChannel(TwoLevelChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the quadratic scores ``(a - b) sum_y f_k[y]^2 - 2 c_k(z)``, up to a constant.
+        """Return quadratic scores ``(..., K)`` of hypotheses: the truth's is least on average.
 
-        Under the density L a message agrees with both of two labels with the same probability for
-        all pairs, and with one label with a probability that is larger by
-        ``(a - b) / (1 - e^-eps)``.
+        It is ``(a - b) sum_y f_k[y]^2 - 2 c_k(z)``. A message agrees with the user's label with
+        probability a, and with any other label with probability b (:attr:`agreement_rates`);
+        ``c_k(z)`` is the probability that message z agrees with a label of ``f_k``.
+
+        If labels have the distribution p, then on average ``c_k(z)`` is
+        ``b + (a - b) sum_y f_k[y] p[y]``. So up to a constant the mean score is
+        ``(a - b) sum_y (f_k[y] - p[y])^2``, which is least at ``f_k = p``.
         """
-        own, other = self.agreement_rates
+        rate_of_own, rate_of_other = self.agreement_rates
         squares = np.square(candidates).sum(axis=-1)
         chances = self._chances(messages, candidates, posterior)
-        return (own - other) * squares - 2.0 * chances
+        return (rate_of_own - rate_of_other) * squares - 2.0 * chances
 
     def unbiased_losses(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """See :meth:`Channel.unbiased_losses`; by the inverse of the channel's matrix.
+        """Return unbiased estimates ``(..., K)`` of the clipped log-loss of the user's label.
 
-        On average ``(agreement - b) / (a - b)`` is 1 for the user's label and 0 for any other.
+        A message agrees with the user's label with probability a, and with any other with
+        probability b (:attr:`agreement_rates`). So on average ``(agreement - b) / (a - b)`` is 1
+        for the user's label and 0 for any other: an unbiased estimate of which label it is.
         """
-        own, other = self.agreement_rates
+        rate_of_own, rate_of_other = self.agreement_rates
         agreement = self.agreement(messages, candidates, posterior)
-        indicators = (agreement - other) / (own - other)
+        indicators = (agreement - rate_of_other) / (rate_of_own - rate_of_other)
         losses = Clipping(self.horizon).label_losses(candidates)
         return expectations(losses, indicators)
 
 
 def log_mixture(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) -> FloatArray:
-    """Return the log density of a message that fits with a given probability.
+    """Return the log density ``log(c L + (1 - c) e^-eps L)`` of a message, elementwise.
 
     Args:
-        chance: the probability c that it fits, ``(...)``.
+        chance: the probability c that the message fits the label, ``(...)``.
         log_fits: its log density ``log L`` if it fits; ``e^-eps L`` is its density if not.
         epsilon: eps.
 
@@ -122,8 +139,8 @@ def log_mixture(chance: FloatArray, log_fits: FloatArray | float, epsilon: float
         >>> log_mixture(np.array([1.0, 0.5, 0.0]), 0.0, epsilon=2.0).round(3).tolist()
         [0.0, -0.566, -2.0]
     """
-    chance = np.minimum(np.maximum(chance, 0.0), 1.0)
-    if epsilon < 700.0:
+    chance = np.minimum(np.maximum(chance, 0.0), 1.0)  # sums of probabilities may exceed 1
+    if epsilon < _LARGEST_EXPONENT:
         ratio = math.exp(-epsilon)
         density: FloatArray = np.multiply(chance, 1.0 - ratio, out=chance)
         density += ratio
@@ -163,7 +180,7 @@ def capacity(epsilon: float) -> float:
     excess = _excess(epsilon)
     if excess > 1e-2:
         return excess - math.log1p(excess)
-    # Its power series, where the difference would lose digits.
+    # The power series of x - log(1 + x), where the difference would lose digits.
     return sum((-1) ** n * excess**n / n for n in range(2, 9))
 
 
@@ -179,7 +196,7 @@ def best_share(epsilon: float) -> float:
     excess = _excess(epsilon)
     if epsilon < 1e-9:
         return 0.5  # the limit, to the last digit
-    if epsilon >= 700.0:
+    if epsilon >= _LARGEST_EXPONENT:
         return 0.0  # too small for a float
     return excess / math.expm1(epsilon)
 
@@ -188,5 +205,6 @@ def _excess(epsilon: float) -> float:
     """Return ``D - 1 = eps / (1 - e^-eps) - 1``, without cancellation at small eps."""
     half = validation.positive("epsilon", epsilon) / 2.0
     if half <= 1e-9:
-        return half
+        return half  # the rest, eps^2 / 12, is below its last digit
+    # eps / (1 - e^-eps) = h / tanh(h) + h with h = eps / 2.
     return half / math.tanh(half) - 1.0 + half

@@ -164,7 +164,7 @@ class Vote(SubsetChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return a quadratic score for each hypothesis, ``(..., K)``: the truth's is least on average.
+        """Return quadratic scores ``(..., K)`` of hypotheses: the truth's is least on average.
 
         It is ``(a - b) sum_j V_k(j)^2 - 2 c_k(z)``, up to a constant. ``V_k(j)`` is the probability
         that a label of ``f_k`` votes for hypothesis j, and ``c_k(z)`` the probability that the set
@@ -261,7 +261,7 @@ class Wheel(TwoLevelChannel):
         return expectations(votes(candidates), mixture(uniform, candidates))
 
     def _arc_law(self, vote_probabilities: FloatArray) -> _ArcLaw:
-        """Return the length of the arc and its log density, for votes with probabilities ``(..., K)``.
+        """Return the length and log density of the arc, for vote probabilities ``(..., K)``.
 
         The length r is the best share ``r*`` of all votes that a message fits
         (:func:`best_share`). If a hypothesis gets a vote with a larger probability, r is that
@@ -322,14 +322,14 @@ class Wheel(TwoLevelChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return the share of each label's vote for hypotheses that the arc covers, ``(..., M)``."""
+        """Return the share of each label's vote that the arc covers, ``(..., M)``."""
         arc = self._arc_law(self._vote_probabilities(candidates))
         return self._covered_votes(messages, candidates, arc)
 
     def _covered_votes(
         self, messages: Messages, candidates: FloatArray, arc: _ArcLaw
     ) -> FloatArray:
-        """Return the share of each label's vote for hypotheses that the arc covers, ``(..., M)``.
+        """Return the share of each label's vote that the arc covers, ``(..., M)``.
 
         A hypothesis is covered if its distance from the start of the arc, which the message
         ``(..., K)`` has, is at most the length of the arc.
@@ -357,7 +357,7 @@ class Wheel(TwoLevelChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return a quadratic score for each hypothesis, ``(..., K)``: the truth's is least on average.
+        """Return quadratic scores ``(..., K)`` of hypotheses: the truth's is least on average.
 
         It is that of :func:`quadratic_losses` given the order on the circle, which needs the
         integral of ``L c_k(z)^2`` over all starts of an arc z. ``c_k(z)`` is the probability that
