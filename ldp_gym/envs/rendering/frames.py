@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Frame = npt.NDArray[np.uint8]
 Colour = tuple[int, int, int]
+Legend = list[tuple[str, Colour]]
 
 WIDTH, HEIGHT = 960, 600
 """Size of a picture, in pixels."""
@@ -61,13 +63,37 @@ MARK = (60, 140, 70)
 _MARK_HEIGHT = 9
 """Height of these marks, in pixels."""
 
+_MARGIN = 24
+"""Distance of texts from the left and the right edge of a picture, in pixels."""
+
+_SMALL = 20
+"""Size of the font of numbers and legends, in pixels."""
+
+_MEDIUM = 22
+"""Size of the font of captions, in pixels."""
+
+_LARGE = 26
+"""Size of the font of the title, in pixels."""
+
+_WIDE = 0.86
+"""Width of the truth's bars and of the posterior's, as a share of a bar's room."""
+
+_NARROW = 0.36
+"""Width of the learner's bars, which stand before the wide ones, as a share of a bar's room."""
+
+_CURVE_POINTS = 256
+"""Largest number of points of a curve."""
+
 
 class Screen:
     """Screen of one of Gymnasium's render modes: ``"ansi"``, text; ``"rgb_array"``; ``"human"``, a window."""
 
     def __init__(self, mode: str, frames_per_second: int) -> None:
-        self._settings = (mode, frames_per_second)
-        self._painter = None if mode == "ansi" else Painter()
+        self._mode = mode
+        self._frames_per_second = frames_per_second
+        self._painter: Painter | None = None
+        if mode != "ansi":
+            self._painter = Painter()
         self._window: pygame.Surface | None = None
         if mode == "human":
             pygame = load_pygame()
@@ -78,19 +104,20 @@ class Screen:
 
     def __reduce__(self) -> tuple[type[Screen], tuple[str, int]]:
         """Copy by making a new screen: pygame's objects cannot be copied."""
-        return Screen, self._settings
+        return Screen, (self._mode, self._frames_per_second)
 
     def show(self, data: FrameData) -> Frame | str | None:
-        """The frame as text or as a picture, or None when it is in the window."""
+        """Show a frame: return it as text or as a picture, or draw it in the window and return None."""
         if self._painter is None:
             return draw_text(data)
         if self._window is None:
             return self._painter.frame(data)
+
         pygame = load_pygame()
         self._window.blit(self._painter.surface(data), (0, 0))
         pygame.event.pump()
         pygame.display.flip()
-        self._clock.tick(self._settings[1])
+        self._clock.tick(self._frames_per_second)  # wait for the next frame's time
         return None
 
     def close(self) -> None:
@@ -109,14 +136,18 @@ def load_pygame() -> ModuleType:
 
 
 def bar_starts(length: int, most: int) -> IntArray:
-    """First indices of groups of equal size, when ``length`` bars have to fit into ``most``."""
-    return np.linspace(0, length, min(length, most), endpoint=False).astype(np.int64)
+    """Index of the first value in each bar, when ``length`` values have to fit into ``most`` bars.
+
+    Bars stand for groups of nearly the same size, or for one value each if there is room.
+    """
+    num_bars = min(length, most)
+    return np.linspace(0, length, num_bars, endpoint=False).astype(np.int64)
 
 
 def label_masses(data: FrameData, most: int) -> dict[str, FloatArray]:
-    """Bars of the labels: of the truth, and of the prediction if there is one.
+    """Probability of each bar's labels, by name: under the truth, and in the prediction if there is one.
 
-    Labels that do not fit are put into groups, by falling probability.
+    With more than ``most`` labels, labels of similar probability share a bar; the likeliest come first.
     """
     rows = {"truth": data.distribution}
     if data.prediction is not None:
@@ -127,7 +158,7 @@ def label_masses(data: FrameData, most: int) -> dict[str, FloatArray]:
 
 
 def asked_labels(data: FrameData, most: int) -> FloatArray:
-    """Share of each bar's labels that the question asks about; no bars if there is no question."""
+    """Share of each bar's labels that the question asks about, at most ``most`` bars; empty without one."""
     if data.question is None:
         return np.zeros(0)
     order = _label_order(data, most)
@@ -137,73 +168,135 @@ def asked_labels(data: FrameData, most: int) -> FloatArray:
 
 
 def _label_order(data: FrameData, most: int) -> IntArray:
-    """Labels in the order of their bars: by falling probability if they are put into groups."""
-    if len(data.distribution) <= most:
-        return np.arange(len(data.distribution))
+    """Labels in the order of their bars: by falling probability if there are more than ``most``."""
+    num_labels = len(data.distribution)
+    if num_labels <= most:
+        return np.arange(num_labels)
     return np.argsort(-data.distribution, kind="stable")
 
 
 def message_text(data: FrameData) -> str:
-    """A message in a few words."""
-    if data.message is None:
+    """Describe the last message in a few words."""
+    message = data.message
+    if message is None:
         return "none yet"
     if data.answer is not None:
         return "yes" if data.answer else "no"
-    if data.message.ndim == 0:
-        return f"report {int(data.message):,}"
-    nonzero = np.flatnonzero(data.message)
+    if message.ndim == 0:
+        return f"report {int(message):,}"
+
+    nonzero = np.flatnonzero(message)
     if len(nonzero) == 1:
-        return f"{data.message[nonzero[0]]:.3g} at {nonzero[0]}"
-    if data.message.dtype == np.int8:
-        return f"a set of {len(nonzero):,} out of {len(data.message):,}"
-    above = " ".join(map(str, np.flatnonzero(data.message > 0.0)))
-    below = " ".join(map(str, np.flatnonzero(data.message < 0.0)))
-    if above and below and np.abs(data.message).max() == 1.0 and len(nonzero) <= 16:
-        return f"hypotheses {above} rather than {below}"
-    return f"{len(data.message):,} numbers, {data.message.min():.3g} to {data.message.max():.3g}"
+        index = nonzero[0]
+        return f"{message[index]:.3g} at {index}"
+    if message.dtype == np.int8:  # the type of sets of labels
+        return f"a set of {len(nonzero):,} out of {len(message):,}"
+
+    positive = np.flatnonzero(message > 0.0)
+    negative = np.flatnonzero(message < 0.0)
+    compares_hypotheses = (
+        len(positive) > 0
+        and len(negative) > 0
+        and np.abs(message).max() == 1.0
+        and len(nonzero) <= 16  # more would not fit into the line
+    )
+    if compares_hypotheses:
+        preferred = " ".join(map(str, positive))
+        others = " ".join(map(str, negative))
+        return f"hypotheses {preferred} rather than {others}"
+    return f"{len(message):,} numbers, {message.min():.3g} to {message.max():.3g}"
 
 
 def _labels_text(data: FrameData, most: int) -> str:
-    labels = len(data.distribution)
-    if labels <= most:
-        return f"{labels} labels"
-    return f"{labels:,} labels in {most} groups, likeliest first"
+    """Number of labels, and of their groups if there are more than ``most``, in words."""
+    num_labels = len(data.distribution)
+    if num_labels <= most:
+        return f"{num_labels} labels"
+    return f"{num_labels:,} labels in {most} groups, likeliest first"
 
 
 def draw_text(data: FrameData) -> str:
-    """A frame in a few lines for the terminal."""
-    masses = label_masses(data, _TEXT_BARS)
-    top = max(row.max() for row in masses.values())
+    """Draw a frame as a few lines of text for the terminal."""
     lines = [
         data.title,
         f"round {data.played:,} of {data.horizon:,}; {_labels_text(data, _TEXT_BARS)}",
+        *_label_lines(data),
+        *_belief_lines(data),
+        *_message_lines(data),
     ]
-    lines += [f"{name:12s}{_spark(row, top)}" for name, row in masses.items()]
-    beliefs = {"posterior": data.posterior}
-    if data.weights is not None:
-        beliefs["weights"] = data.weights
-    starts = bar_starts(len(data.posterior), _TEXT_BARS)
-    for name, belief in beliefs.items():
-        note = "the truth is outside the class"
-        if data.truth >= 0:
-            note = f"{belief[data.truth]:.3f} on the truth, hypothesis {data.truth}"
-        lines.append(f"{name:12s}{_spark(np.add.reduceat(belief, starts), 1.0)}  {note}")
-    if data.question is None:
-        lines.append(f"{'message':12s}{message_text(data)}")
-    else:
-        asked = asked_labels(data, _TEXT_BARS)
-        lines.append(f"{'question':12s}{_spark(asked, 1.0)}  is your label one of these?")
-        lines.append(f"{'answer':12s}{message_text(data)}")
     if data.played:
         totals = f"{data.losses[-1]:.3f} nats, the uniform mixture's {data.uniform[-1]:.3f}"
-        lines.append(f"{'total KL':12s}{totals}")
+        lines.append(_text_row("total KL", totals))
     return "\n".join(lines) + "\n"
 
 
+def _text_row(name: str, words: str) -> str:
+    """Line of text with a name in a column of its own."""
+    return f"{name:12s}{words}"
+
+
+def _label_lines(data: FrameData) -> list[str]:
+    """Lines of text with the labels' probabilities, as bars."""
+    masses = label_masses(data, _TEXT_BARS)
+    top = max(row.max() for row in masses.values())
+    return [_text_row(name, _spark(row, top)) for name, row in masses.items()]
+
+
+def _belief_lines(data: FrameData) -> list[str]:
+    """Lines of text with the public posterior and the learner's weights, as bars."""
+    beliefs = {"posterior": data.posterior}
+    if data.weights is not None:
+        beliefs["weights"] = data.weights
+
+    lines = []
+    starts = bar_starts(len(data.posterior), _TEXT_BARS)
+    for name, belief in beliefs.items():
+        if data.truth >= 0:
+            note = f"{belief[data.truth]:.3f} on the truth, hypothesis {data.truth}"
+        else:
+            note = "the truth is outside the class"
+        bars = _spark(np.add.reduceat(belief, starts), top=1.0)
+        lines.append(_text_row(name, f"{bars}  {note}"))
+    return lines
+
+
+def _message_lines(data: FrameData) -> list[str]:
+    """Lines of text with the message, or with the question and its answer."""
+    if data.question is None:
+        return [_text_row("message", message_text(data))]
+    asked = _spark(asked_labels(data, _TEXT_BARS), top=1.0)
+    return [
+        _text_row("question", f"{asked}  is your label one of these?"),
+        _text_row("answer", message_text(data)),
+    ]
+
+
 def _spark(values: FloatArray, top: float) -> str:
-    """Bars of text, eight steps high; a value above zero has at least one step."""
-    steps = np.ceil(np.clip(values / top, 0.0, 1.0) * 8.0 - 1e-9).astype(int)
+    """Bars of text, eight steps high at the value ``top``; a value above zero has at least one step."""
+    heights = np.clip(values / top, 0.0, 1.0) * 8.0
+    steps = np.ceil(heights - 1e-9).astype(int)  # rounding does not add a step
     return "".join(_BLOCKS[step] for step in steps)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Cumulative losses of one prediction, for a panel."""
+
+    name: str
+    totals: FloatArray  # (rounds,)
+    colour: Colour
+
+    @property
+    def finite(self) -> FloatArray:
+        """The totals that are finite: from the first infinite one on there is nothing to draw."""
+        return self.totals[np.isfinite(self.totals)]
+
+    @property
+    def maximum(self) -> float | None:
+        """Largest finite total; None if there is none."""
+        if len(self.finite) == 0:
+            return None
+        return float(self.finite.max())
 
 
 class Painter:
@@ -211,82 +304,111 @@ class Painter:
 
     def __init__(self) -> None:
         self._pygame = load_pygame()
-        self._fonts = {size: self._pygame.font.Font(None, size) for size in (20, 22, 26)}
+        sizes = (_SMALL, _MEDIUM, _LARGE)
+        self._fonts = {size: self._pygame.font.Font(None, size) for size in sizes}
 
     def frame(self, data: FrameData) -> Frame:
         """The picture as an array ``(height, width, 3)``."""
-        return np.ascontiguousarray(
-            self._pygame.surfarray.array3d(self.surface(data)).transpose(1, 0, 2)
-        )
+        pixels = self._pygame.surfarray.array3d(self.surface(data))  # (width, height, 3)
+        return np.ascontiguousarray(pixels.transpose(1, 0, 2))
 
     def surface(self, data: FrameData) -> pygame.Surface:
-        """The picture as a pygame surface."""
+        """The picture as a pygame surface: a title, and panels of labels, hypotheses and losses."""
         self._canvas = self._pygame.Surface((WIDTH, HEIGHT))
         self._canvas.fill(_PAPER)
-        self._write(data.title, (24, 16), size=26)
-        self._write(
-            f"round {data.played:,} of {data.horizon:,}", (WIDTH - 24, 16), size=26, right=True
-        )
-        words = f"message: {message_text(data)}"
-        if data.question is not None:
+
+        right_edge = WIDTH - _MARGIN
+        self._write(data.title, (_MARGIN, 16), size=_LARGE)
+        rounds = f"round {data.played:,} of {data.horizon:,}"
+        self._write(rounds, (right_edge, 16), size=_LARGE, right=True)
+        if data.question is None:
+            words = f"message: {message_text(data)}"
+        else:
             words = f"is your label one of the marked? {message_text(data)}"
-        self._write(words, (WIDTH - 24, 44), right=True)
-        self._labels(data, self._pygame.Rect(70, 84, WIDTH - 94, 216))
+        self._write(words, (right_edge, 44), right=True)
+
+        # Left, top, width and height in pixels.
+        self._labels(data, self._pygame.Rect(70, 84, right_edge - 70, 216))
         self._beliefs(data, self._pygame.Rect(70, 386, 380, 176))
-        self._losses(data, self._pygame.Rect(530, 386, 406, 176))
+        self._losses(data, self._pygame.Rect(530, 386, right_edge - 530, 176))
         return self._canvas
 
     def _labels(self, data: FrameData, box: pygame.Rect) -> None:
+        """Draw the panel of labels: bars of their probabilities, and marks below those asked about."""
         masses = label_masses(data, _WIDE_BARS)
         top = _round_up(max(float(row.max()) for row in masses.values()))
         self._axes(box, top)
-        styles = {"truth": (TRUTH, 0.86), "prediction": (LEARNER, 0.36)}
-        for name, row in masses.items():
-            self._bars(box, row / top, *styles[name])
-        legend = [(name, colour) for name, (colour, _) in styles.items()]
-        self._caption(box, _labels_text(data, _WIDE_BARS), legend)
+        self._bars(box, masses["truth"] / top, TRUTH, _WIDE)
+        if "prediction" in masses:
+            self._bars(box, masses["prediction"] / top, LEARNER, _NARROW)
+        legend = [("truth", TRUTH), ("prediction", LEARNER)]
+        self._caption_wide(box, _labels_text(data, _WIDE_BARS), legend)
+
         below = self._pygame.Rect(box.left, box.bottom + 2, box.width, _MARK_HEIGHT)
-        self._bars(below, asked_labels(data, _WIDE_BARS), MARK, 0.86)
+        self._bars(below, asked_labels(data, _WIDE_BARS), MARK, _WIDE)
         self._ticks_below(box, len(data.distribution), _WIDE_BARS)
 
     def _beliefs(self, data: FrameData, box: pygame.Rect) -> None:
+        """Draw the panel of hypotheses: bars of the posterior and of the weights, and a mark at the truth."""
         num_hypotheses = len(data.posterior)
         starts = bar_starts(num_hypotheses, _NARROW_BARS)
         self._axes(box, 1.0)
         legend = [("public posterior", _PUBLIC)]
-        self._bars(box, np.add.reduceat(data.posterior, starts), _PUBLIC, 0.86)
+        self._bars(box, np.add.reduceat(data.posterior, starts), _PUBLIC, _WIDE)
         if data.weights is not None:
-            self._bars(box, np.add.reduceat(data.weights, starts), LEARNER, 0.36)
+            self._bars(box, np.add.reduceat(data.weights, starts), LEARNER, _NARROW)
             legend.append(("learner's", LEARNER))
-        truth = data.truth if data.truth >= 0 else "outside"
-        self._caption(box, f"{num_hypotheses:,} hypotheses, truth: {truth}", legend)
+
+        truth = str(data.truth)
+        if data.truth < 0:
+            truth = "outside"
+        self._caption_narrow(box, f"{num_hypotheses:,} hypotheses, truth: {truth}", legend)
         self._ticks_below(box, num_hypotheses, _NARROW_BARS)
-        if data.truth >= 0:  # a triangle below the truth
-            slot = int(np.searchsorted(starts, data.truth, side="right")) - 1
-            x, y = box.left + (slot + 0.5) * box.width / len(starts), box.bottom + 3
-            self._pygame.draw.polygon(self._canvas, TRUTH, [(x, y), (x - 6, y + 9), (x + 6, y + 9)])
+        if data.truth >= 0:
+            bar_of_truth = int(np.searchsorted(starts, data.truth, side="right")) - 1
+            self._triangle_below(box, bar_of_truth, len(starts))
+
+    def _triangle_below(self, box: pygame.Rect, bar: int, num_bars: int) -> None:
+        """Mark the truth by a triangle below its bar."""
+        x = box.left + (bar + 0.5) * box.width / num_bars
+        y = box.bottom + 3
+        corners = [(x, y), (x - 6, y + 9), (x + 6, y + 9)]
+        self._pygame.draw.polygon(self._canvas, TRUTH, corners)
 
     def _losses(self, data: FrameData, box: pygame.Rect) -> None:
-        curves = [("prediction", data.losses, LEARNER), ("uniform mixture", data.uniform, _PUBLIC)]
-        finite = [curve[np.isfinite(curve)] for _, curve, _ in curves]
-        top = _round_up(max((float(curve.max()) for curve in finite if len(curve)), default=1.0))
+        """Draw the panel of losses: curves of the total KL of the prediction and the uniform mixture."""
+        curves = [
+            Curve("prediction", data.losses, LEARNER),
+            Curve("uniform mixture", data.uniform, _PUBLIC),
+        ]
+        maxima = [curve.maximum for curve in curves if curve.maximum is not None]
+        top = _round_up(max(maxima, default=1.0))
+        num_rounds = max(data.played, 1)
         self._axes(box, top)
-        across = max(data.played, 1)
-        for (_, _, colour), curve in zip(curves, finite, strict=True):
-            rounds = np.unique(np.linspace(0, len(curve), 256).astype(np.int64))
-            heights = np.append(0.0, curve)[rounds]
-            xs = box.left + rounds / across * box.width
-            ys = box.bottom - heights / top * box.height
-            if len(rounds) > 1:
-                points = list(zip(xs.tolist(), ys.tolist(), strict=True))
-                self._pygame.draw.lines(self._canvas, colour, False, points, 3)
+        for curve in curves:
+            self._curve(box, curve, num_rounds, top)
+
         legend = []
-        for name, curve, colour in curves:
-            total = f" {curve[-1]:,.1f}" if data.played else ""
-            legend.append((name + total, colour))
-        self._caption(box, f"total KL in nats after {data.played:,} rounds", legend)
+        for curve in curves:
+            words = curve.name
+            if data.played:
+                words += f" {curve.totals[-1]:,.1f}"
+            legend.append((words, curve.colour))
+        self._caption_narrow(box, f"total KL in nats after {data.played:,} rounds", legend)
         self._write("0", (box.left, box.bottom + 6), colour=_FAINT)
-        self._write(f"{across:,}", (box.right, box.bottom + 6), colour=_FAINT, right=True)
+        self._write(f"{num_rounds:,}", (box.right, box.bottom + 6), colour=_FAINT, right=True)
+
+    def _curve(self, box: pygame.Rect, curve: Curve, num_rounds: int, top: float) -> None:
+        """Draw a curve, which begins at 0, in a panel of so many rounds and of the height ``top``."""
+        totals = np.append(0.0, curve.finite)
+        shown = np.linspace(0, len(curve.finite), _CURVE_POINTS).astype(np.int64)
+        rounds = np.unique(shown)
+        if len(rounds) == 1:  # a line needs two points
+            return
+        xs = box.left + rounds / num_rounds * box.width
+        ys = box.bottom - totals[rounds] / top * box.height
+        points = list(zip(xs.tolist(), ys.tolist(), strict=True))
+        self._pygame.draw.lines(self._canvas, curve.colour, closed=False, points=points, width=3)
 
     def _write(
         self,
@@ -296,53 +418,85 @@ class Painter:
         colour: Colour = _INK,
         right: bool = False,
     ) -> int:
-        """Write from an upper left corner, or to an upper right one; returns the width."""
-        image = self._fonts[size].render(words, True, colour)
-        self._canvas.blit(image, (at[0] - image.get_width() if right else at[0], at[1]))
-        return image.get_width()
+        """Write words from their upper left corner, or to their upper right one; return their width."""
+        image = self._fonts[size].render(words, True, colour)  # True: smooth edges
+        x, y = at
+        width = image.get_width()
+        if right:
+            x -= width
+        self._canvas.blit(image, (x, y))
+        return width
 
-    def _caption(self, box: pygame.Rect, words: str, legend: list[tuple[str, Colour]]) -> None:
-        wide = box.width > 600
-        self._write(words, (box.left, box.top - (26 if wide else 44)), size=22)
-        x = box.left + (box.width - 190 if wide else 0)
+    def _caption_wide(self, box: pygame.Rect, words: str, legend: Legend) -> None:
+        """Write a caption above a wide panel, and its legend to the right in the same line."""
+        self._write(words, (box.left, box.top - 26), size=_MEDIUM)
+        self._legend(box.right - 190, box.top, legend)
+
+    def _caption_narrow(self, box: pygame.Rect, words: str, legend: Legend) -> None:
+        """Write a caption above a narrow panel, and its legend in a second line."""
+        self._write(words, (box.left, box.top - 44), size=_MEDIUM)
+        self._legend(box.left, box.top, legend)
+
+    def _legend(self, x: float, top_of_panel: float, legend: Legend) -> None:
+        """Draw a legend above a panel from x on: a square of each colour, and its name."""
         for name, colour in legend:
-            self._pygame.draw.rect(self._canvas, colour, (x, box.top - 20, 11, 11))
-            x += 28 + self._write(name, (x + 16, box.top - 22), colour=_FAINT)
+            self._pygame.draw.rect(self._canvas, colour, (x, top_of_panel - 20, 11, 11))
+            width = self._write(name, (x + 16, top_of_panel - 22), colour=_FAINT)
+            x += 16 + width + 12
 
     def _axes(self, box: pygame.Rect, top: float) -> None:
-        """Lines and numbers at 0, the middle and the top of a panel."""
+        """Draw lines and numbers at 0, the middle and the top of a panel, whose top is this value."""
         for share in (0.0, 0.5, 1.0):
             y = box.bottom - box.height * share
-            colour = _FAINT if share == 0.0 else _GRID
+            colour = _GRID
+            if share == 0.0:
+                colour = _FAINT
             self._pygame.draw.line(self._canvas, colour, (box.left, y), (box.right, y))
             self._write(f"{share * top:.3g}", (box.left - 8, y - 7), colour=_FAINT, right=True)
 
     def _ticks_below(self, box: pygame.Rect, count: int, most: int) -> None:
-        """Number the bars where there is room; groups have no numbers."""
+        """Write the numbers of bars below a panel, every bar's if there is room.
+
+        Args:
+            box: the panel.
+            count: number of values; more than ``most`` share bars, which have no numbers.
+            most: largest number of bars.
+        """
         if count > most:
             return
-        step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if box.width * step >= 30 * count)
+        room = 30  # pixels for a number
+        steps = (1, 2, 5, 10, 20, 50, 100)
+        step = next(step for step in steps if box.width * step >= room * count)
         for i in range(0, count, step):
-            x = box.left + (i + 0.5) * box.width / count
-            self._write(
-                str(i), (x - self._fonts[20].size(str(i))[0] / 2, box.bottom + 14), colour=_FAINT
-            )
+            middle = box.left + (i + 0.5) * box.width / count
+            width, _ = self._fonts[_SMALL].size(str(i))
+            self._write(str(i), (middle - width / 2, box.bottom + 14), colour=_FAINT)
 
     def _bars(self, box: pygame.Rect, heights: FloatArray, colour: Colour, width: float) -> None:
-        """Bars of the given heights, as shares of the panel's; ``width`` is a share of a bar's room."""
-        slot = box.width / max(len(heights), 1)
-        for i, height in enumerate(np.rint(heights * box.height).astype(int).tolist()):
-            left = round(box.left + (i + (1.0 - width) / 2.0) * slot)
-            right = max(left + 1, round(box.left + (i + (1.0 + width) / 2.0) * slot))
-            self._pygame.draw.rect(
-                self._canvas, colour, (left, box.bottom - height, right - left, height)
-            )
+        """Draw bars side by side.
+
+        Args:
+            box: the panel, whose bottom they stand on.
+            heights: shares of the panel's height, one for each bar.
+            colour: their colour.
+            width: share of a bar's room that it fills.
+        """
+        room = box.width / max(len(heights), 1)
+        heights_in_pixels = np.rint(heights * box.height).astype(int).tolist()
+        for i, height in enumerate(heights_in_pixels):
+            left = round(box.left + (i + (1.0 - width) / 2.0) * room)
+            right = round(box.left + (i + (1.0 + width) / 2.0) * room)
+            at_least_one = max(right - left, 1)
+            rect = (left, box.bottom - height, at_least_one, height)
+            self._pygame.draw.rect(self._canvas, colour, rect)
 
 
 def _round_up(value: float) -> float:
-    """Round up to one of 1, 1.2, 1.5, 2, 2.5, ... times a power of ten."""
+    """Round up to one of 1, 1.2, 1.5, 2, 2.5, ... times a power of ten; 1 for what is not positive."""
     if not value > 0.0:
         return 1.0
     unit = 10.0 ** np.floor(np.log10(value))
+    lower_limit = value * (1 - 1e-9)  # a value that is round up to rounding errors stays
     steps = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-    return float(unit * next(step for step in steps if step * unit >= value * (1 - 1e-9)))
+    factor = next(step for step in steps if step * unit >= lower_limit)
+    return float(unit * factor)

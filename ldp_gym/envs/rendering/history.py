@@ -58,13 +58,19 @@ class FrameHistory(Observer):
         self._weights: FloatArray | None = None
 
     def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
+        """Begin new episodes in these games: their posterior is uniform again."""
         self._posterior.restart(games)
         self._played[games] = 0
         self._weights = None
 
     def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
-        """The posterior after each round, and the losses of the uniform mixture."""
-        if self._played[games[0]] == 0:
+        """Compute the posterior after each round and the losses of the uniform mixture, by name.
+
+        Args:
+            games: indices of the games, which are all in the same round.
+            tape: their next rounds.
+        """
+        if self._played[games[0]] == 0:  # a frame before the first round shows its truth
             self._members[games] = tape.members[:, 0]
             self._distributions[games] = tape.distributions[:, 0]
         log_likelihoods = tape.read_by(self._scenario.channel)
@@ -74,13 +80,20 @@ class FrameHistory(Observer):
         }
 
     def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
+        """Keep what a frame shows of a round: predictions ``(B, M)``, losses ``(B,)``, the posterior."""
         self._note_round(predictions, losses, playback.now("uniform_losses"))
         self._last["posterior"] = playback.now("posterior").copy()
 
     def _note_round(
         self, predictions: FloatArray, losses: FloatArray, uniform_losses: FloatArray
     ) -> None:
-        """Keep what a frame shows of any round."""
+        """Keep what frames of all environments show of a round.
+
+        Args:
+            predictions: ``(B, M)``.
+            losses: KL of the predictions, ``(B,)``.
+            uniform_losses: KL of the uniform mixture of the hypotheses, ``(B,)``.
+        """
         playback = self._playback
         self._played += 1
         self._members[...] = playback.now("members")
@@ -91,30 +104,37 @@ class FrameHistory(Observer):
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Keep a learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
-        shown = validation.numbers("weights", weights)
-        expected = self._posterior.weights.shape
-        if shown.shape not in (expected[-1:], expected):
+        given = validation.numbers("weights", weights)
+        expected_shape = self._posterior.weights.shape
+        num_hypotheses = expected_shape[-1]
+        if given.shape not in ((num_hypotheses,), expected_shape):
             raise ValueError(
-                f"weights to show are one per hypothesis, K = {expected[-1]}, got shape {shown.shape}"
+                f"weights to show are one per hypothesis, K = {num_hypotheses}, got shape {given.shape}"
             )
-        total = game_arrays.row_totals(
-            shown,
+        totals = game_arrays.row_totals(
+            given,
             game_arrays.PREDICTION_TOLERANCE,
             lambda _: "the row of weights",
             "weights sum to one",
             "hypothesis",
         )
-        normalised = shown / total[..., None]  # not the caller's own array
-        self._weights = np.broadcast_to(normalised, expected)
+        normalised = given / totals[..., None]  # a copy: the caller may change the given array
+        self._weights = np.broadcast_to(normalised, expected_shape)
 
     def frame_data(self, game: int = 0) -> FrameData:
-        """Contents of a game's frame now."""
+        """Contents of a game's frame after its last round."""
         played = int(self._played[game])
-        rows = islice(self._losses, len(self._losses) - played, None)
-        losses = np.array([row[:, game] for row in rows]).reshape(played, 2).cumsum(axis=0)
+        episode_losses = islice(self._losses, len(self._losses) - played, None)
+        # Two columns: the losses of the predictions and of the uniform mixture.
+        losses = np.array([both_losses[:, game] for both_losses in episode_losses])
+        totals = losses.reshape(played, 2).cumsum(axis=0)
+
         last: dict[str, npt.NDArray[Any]] = {}
         if played:
             last = {name: values[game] for name, values in self._last.items()}
+        weights = None
+        if self._weights is not None:
+            weights = self._weights[game]
         uniform = uniform_distribution(self._scenario.game.num_hypotheses)
         return FrameData(
             title=repr(self._scenario.channel),
@@ -125,9 +145,9 @@ class FrameHistory(Observer):
             posterior=last.get("posterior", uniform),
             prediction=last.get("predictions"),
             message=last.get("messages"),
-            weights=None if self._weights is None else self._weights[game],
-            losses=losses[:, 0],
-            uniform=losses[:, 1],
+            weights=weights,
+            losses=totals[:, 0],
+            uniform=totals[:, 1],
         )
 
 
@@ -135,9 +155,11 @@ class QuestionHistory(FrameHistory):
     """Frames of games in which an agent asks: the belief, the question and its answer."""
 
     def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
+        """Keep what a frame shows of a round: predictions ``(B, M)``, losses ``(B,)``, question, answer."""
         candidates = playback.candidates_now
+        uniform_mixture = candidates.mean(axis=-2)
         uniform_losses = kl(
-            playback.now("distributions"), candidates.mean(axis=-2), playback.now("negentropies")
+            playback.now("distributions"), uniform_mixture, playback.now("negentropies")
         )
         self._note_round(predictions, losses, uniform_losses)
         questions = playback.now("questions")
@@ -146,10 +168,11 @@ class QuestionHistory(FrameHistory):
         self._last["answers"] = (playback.now("messages") != questions).any(axis=-1)
 
     def frame_data(self, game: int = 0) -> FrameData:
+        """Contents of a game's frame after its last answer."""
         data = super().frame_data(game)
         weights = self._playback.weights
         assert weights is not None, "the posterior predicts"
-        if data.played == 0:
+        if data.played == 0:  # no question yet, but the truth of the first round
             return replace(
                 data,
                 truth=int(self._playback.now("members")[game]),
