@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray
-from ldp_gym.core.divergences import mixture_loss, negentropy
+from ldp_gym.core.divergences import mean_loss, negentropy
 from ldp_gym.engine.role import Actions
 from ldp_gym.engine.rules import Rules, rule
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
@@ -80,11 +80,12 @@ class Pool:
         if self._own_classes:
             num_hypotheses, num_labels = scenario.game.num_hypotheses, scenario.game.num_labels
             table_size = self.size * num_hypotheses * num_labels
-            validation.fits_memory("num_envs", num_games, table_size, "candidates")
+            validation.fits_memory("num_envs", num_games, 2 * table_size, "candidates")
             shape = (num_games, self.size, num_hypotheses, num_labels)
             self.candidates = np.full(shape, 1.0 / num_labels)
         else:
             self.candidates = np.array(scenario.hypotheses(self.contexts)[None])
+        self._by_hypothesis = _hypotheses_first(self.candidates)
         self._negentropies = negentropy(self.candidates)
         self.losses = np.zeros((num_games, self.size))
 
@@ -98,11 +99,14 @@ class Pool:
             classes = ClassPerEpisode([start.hypotheses for start in starts])
             contexts = self.contexts[games] if self._own_contexts else self.contexts[None]
             self.candidates[games] = classes(contexts)
+            self._by_hypothesis[games] = _hypotheses_first(self.candidates[games])
             self._negentropies[games] = negentropy(self.candidates[games])
 
     def update(self, weights: FloatArray) -> None:
         """Work out the losses under posteriors ``(B, K)``."""
-        self.losses = mixture_loss(weights[:, None], self.candidates, self._negentropies)
+        means = np.matmul(weights[:, None], self._by_hypothesis)
+        means = means.reshape(len(weights), self.size, -1)
+        self.losses = mean_loss(weights[:, None], means, self._negentropies)
 
     def pick(self, choices: IntArray) -> Moves:
         """Nature's move to the contexts of indices ``(B,)``, with their candidates."""
@@ -114,6 +118,13 @@ class Pool:
     def losses_at(self, choices: IntArray) -> FloatArray:
         """The expected losses ``(B,)`` at the contexts of indices ``(B,)``."""
         return self.losses[np.arange(len(choices)), choices]
+
+
+def _hypotheses_first(candidates: FloatArray) -> FloatArray:
+    """Candidates ``(B, P, K, M)`` as ``(B, K, P M)``: all mixtures of a game are one product."""
+    num_games, size, num_hypotheses, num_labels = candidates.shape
+    by_hypothesis = np.ascontiguousarray(np.swapaxes(candidates, 1, 2))
+    return by_hypothesis.reshape(num_games, num_hypotheses, size * num_labels)
 
 
 class Choices(Actions):
