@@ -73,11 +73,12 @@ def _without_zeros(uniforms: FloatArray) -> FloatArray:
     """Copy uniforms ``(..., numbers)`` with exact zeros replaced."""
     # The first numbers of all rounds stand side by side in memory, then the second ones, and so
     # on: what is computed from them runs along the rounds.
-    by_kind = np.array(np.moveaxis(uniforms, -1, 0), order="C")
+    last_axis = uniforms.ndim - 1
+    by_kind = np.array(uniforms.transpose(last_axis, *range(last_axis)), order="C")
     zeros = by_kind == 0.0
     if zeros.any():
         by_kind[zeros] = _SMALLEST
-    return np.moveaxis(by_kind, 0, -1)
+    return by_kind.transpose(*range(1, by_kind.ndim), 0)
 
 
 class UniformStreams:

@@ -71,7 +71,7 @@ class ResetGroup:
     A game that is reset while the others go on leaves its group and becomes a group of its own.
     """
 
-    games: IntArray  # their indices
+    games: IntArray  # their indices, in order
     episodes: Episodes
     played: int = 0  # number of rounds
     recorded: int = 0  # number of rounds
@@ -106,6 +106,7 @@ class Playback:
         self.over = np.ones(num_games, dtype=np.bool_)
         self.rounds = np.zeros((num_games, 1), dtype=np.int64)
         self._observers: list[Observer] = []
+        self._recorders: list[Observer] = []  # those that override record()
         self._nature_is_outside = Seat.NATURE in seats
         self._designer_is_outside = Seat.DESIGNER in seats
         self._bayes: PublicPosterior | None = None
@@ -154,6 +155,8 @@ class Playback:
     def add_observer(self, observer: Observer) -> None:
         """Let an observer see the games that begin from now on."""
         self._observers.append(observer)
+        if type(observer).record is not Observer.record:
+            self._recorders.append(observer)
         if observer.reads_candidates:
             self._record_candidates()
 
@@ -178,7 +181,7 @@ class Playback:
         if moves.contexts is not None:
             for group in self._groups:
                 if group.played < self.scenario.horizon:
-                    self._record_block(group, 1, _chosen(moves, group.games))
+                    self._record_block(group, 1, _chosen(moves, self._place_of(group)))
         if moves.questions is not None:
             self._ask(moves.questions)
 
@@ -187,23 +190,28 @@ class Playback:
         if self._bayes is not None:
             self._bayes.advance(self.now("log_likelihoods"))
             self.weights = self._bayes.weights
-        horizon = self.scenario.horizon
         for group in self._groups:
-            if group.played < horizon:
+            if group.played + 1 < group.recorded:  # the common case goes first
                 group.played += 1
-                if group.played == horizon:
-                    self.over[group.games] = True
-                elif group.played < group.recorded:
-                    group.cursor += 1
-                elif not self._nature_is_outside:
-                    self._record_ahead(group)
+                group.cursor += 1
+            elif group.played < self.scenario.horizon:
+                self._leave_block(group)
         self._locate()
+
+    def _leave_block(self, group: ResetGroup) -> None:
+        """Go to the next round of a group whose current round is the last that was recorded."""
+        group.played += 1
+        if group.played == self.scenario.horizon:
+            self.over[group.games] = True
+        elif not self._nature_is_outside:
+            self._record_ahead(group)
 
     def _locate(self) -> None:
         """Note the current round of each game, and its place in the record."""
         if len(self._groups) == 1:
-            self._now = self._groups[0].cursor
-            self.rounds.fill(self._groups[0].played)
+            group = self._groups[0]
+            self._now = group.cursor
+            self.rounds.fill(group.played)
             return
         cursors = np.zeros(self.num_games, dtype=np.int64)
         for group in self._groups:
@@ -228,9 +236,7 @@ class Playback:
         recorded = self._play(group, rounds, chosen)
         group.recorded += rounds
         group.cursor = 0
-        games: IntArray | slice = group.games
-        if np.array_equal(group.games, np.arange(self.num_games)):
-            games = slice(None)  # a group of all the games is copied without picking and sorting
+        games = self._place_of(group)
         for name, values in recorded.items():
             if name not in self._record:
                 self._make_room(name, values)
@@ -251,9 +257,15 @@ class Playback:
         recorded = {name: getattr(played, name) for name in self._fields}
         if "log_likelihoods" in recorded:
             recorded["log_likelihoods"] = played.read_by(self.scenario.channel)
-        for observer in self._observers:
+        for observer in self._recorders:
             recorded |= observer.record(group.games, played)
         return recorded
+
+    def _place_of(self, group: ResetGroup) -> IntArray | slice:
+        """Index of a group's games; a slice if it has all of them, which picks and copies nothing."""
+        if len(group.games) == self.num_games:
+            return slice(None)
+        return group.games
 
     def _make_room(self, name: str, values: npt.NDArray[Any]) -> None:
         shape = (self.num_games, *values.shape[2:])
@@ -287,7 +299,10 @@ class Playback:
 
         It is a view of the record, to be copied before it is given away.
         """
-        return self._record[name] if name in self._roundless else self._record[name][self._now]
+        values = self._record[name]
+        if name in self._roundless:
+            return values
+        return values[self._now]
 
     @property
     def candidates_now(self) -> FloatArray:
@@ -309,7 +324,7 @@ class Playback:
         return np.array(np.broadcast_to(candidates, (self.num_games, *candidates.shape[-2:])))
 
 
-def _chosen(moves: Moves, games: IntArray) -> ChosenContexts:
+def _chosen(moves: Moves, games: IntArray | slice) -> ChosenContexts:
     """The contexts that Nature picks from outside in some of the games."""
     assert moves.contexts is not None, "she has moved"
     candidates = moves.candidates

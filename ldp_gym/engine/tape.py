@@ -140,6 +140,16 @@ class Episodes:
         self.starts = list(starts)
         generators = [start.generator for start in self.starts]
         self._uniforms = UniformStreams(generators, scenario.num_uniforms)
+        of_truth = scenario.nature.num_uniforms
+        of_label = of_truth + scenario.truth.num_uniforms
+        of_channel = of_label + 1
+        # Columns of a round's uniforms, in the order of RoundUniforms.
+        self._uses = (
+            slice(0, of_truth),
+            slice(of_truth, of_label),
+            slice(of_label, of_channel),
+            slice(of_channel, None),
+        )
         self._truth = np.stack([start.truth for start in self.starts])
         self._prepared: Any = None
         self._constant_laws: Laws | None = None
@@ -204,10 +214,10 @@ class Episodes:
 
     def _open(self, uniforms: FloatArray, chosen: ChosenContexts | None) -> OpenRounds:
         """Play rounds up to the answers, with contexts that were chosen outside or by the nature."""
-        scenario = self.scenario
-        rounds = np.broadcast_to(self._round + np.arange(uniforms.shape[1]), uniforms.shape[:2])
-        ends = np.cumsum([scenario.nature.num_uniforms, scenario.truth.num_uniforms, 1])
-        drawn = RoundUniforms(*np.split(uniforms, ends, axis=-1))
+        num_rounds = uniforms.shape[1]
+        rounds = np.empty(uniforms.shape[:2], dtype=np.int64)
+        rounds[...] = np.arange(self._round, self._round + num_rounds)
+        drawn = RoundUniforms(*[uniforms[..., columns] for columns in self._uses])
 
         contexts = None
         candidates = None
@@ -219,7 +229,7 @@ class Episodes:
 
         laws = self._laws(drawn.truth, rounds, contexts, candidates)
         labels = inverse(laws.cumulative, drawn.label[..., 0])
-        self._round += uniforms.shape[1]
+        self._round += num_rounds
         return OpenRounds(
             contexts=contexts,
             candidates=laws.candidates,
