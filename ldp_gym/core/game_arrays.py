@@ -230,10 +230,10 @@ def predictions(
     advice: str,
 ) -> FloatArray:
     """Check predictions ``(..., M)``, and renormalise them if their sums differ from 1."""
-    total = row_totals(values, PREDICTION_TOLERANCE, name_row, advice)
-    if _off_one(total) < _SUM_ROUNDING:
+    totals, largest_error = _checked_totals(values, PREDICTION_TOLERANCE, name_row, advice)
+    if largest_error < _SUM_ROUNDING:
         return values
-    return np.divide(values, total[..., None])
+    return np.divide(values, totals[..., None])
 
 
 def row_totals(
@@ -255,10 +255,23 @@ def row_totals(
     Raises:
         ValueError: for the first row with a NaN, a negative entry or a wrong sum.
     """
+    totals, _ = _checked_totals(table, tolerance, name_row, advice, place)
+    return totals
+
+
+def _checked_totals(
+    table: FloatArray,
+    tolerance: float,
+    name_row: Callable[[list[int]], str],
+    advice: str,
+    place: str = "label",
+) -> tuple[FloatArray, float]:
+    """Return the checked sums of :func:`row_totals`, and the largest distance of one from 1."""
     total = row_sums(table)
+    largest_error = _off_one(total)
     # NaN fails these comparisons too. The wrong row is looked for only after a failure.
-    if least(table) >= 0.0 and _off_one(total) <= tolerance:
-        return total
+    if least(table) >= 0.0 and largest_error <= tolerance:
+        return total, largest_error
     _refuse_entries(np.isnan(table), "NaN", table, name_row, advice, place)
     _refuse_entries(table < 0.0, "negative", table, name_row, advice, place)
 

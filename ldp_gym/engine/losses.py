@@ -6,7 +6,7 @@ tables have the names of this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,6 +93,11 @@ def load_losses(names: object) -> tuple[str, ...]:
     return checked
 
 
+def further_losses(names: Sequence[str]) -> dict[str, Loss]:
+    """Look up losses other than the KL by their names, which :func:`load_losses` checked."""
+    return {name: as_loss(name) for name in names if name != "kl"}
+
+
 def charge(
     names: Sequence[str],
     truth: FloatArray,
@@ -112,13 +117,25 @@ def charge(
         >>> {name: float(loss.round(3)) for name, loss in charge(["tv"], truth, prediction).items()}
         {'kl': 0.693, 'tv': 0.5}
     """
-    losses = {"kl": divergences.kl(truth, predictions, negentropies)}
-    for name in names:
-        if name in losses:
-            continue
-        loss = as_loss(name)
-        if loss.of in losses:  # a function of values that are computed already
-            losses[name] = loss.formula(losses[loss.of])
+    return charge_each(further_losses(names), truth, predictions, negentropies)
+
+
+def charge_each(
+    losses: Mapping[str, Loss],
+    truth: FloatArray,
+    predictions: FloatArray,
+    negentropies: FloatArray | None = None,
+) -> dict[str, FloatArray]:
+    """Compute the KL and further losses, which :func:`further_losses` looked up, as :func:`charge` does.
+
+    A game looks its losses up once: in every step that would take a tenth of the time.
+    """
+    charged = {"kl": divergences.kl(truth, predictions, negentropies)}
+    for name, loss in losses.items():
+        if loss.of is None:
+            charged[name] = loss.formula(truth, predictions)
+        elif loss.of in charged:  # a function of values that are computed already
+            charged[name] = loss.formula(charged[loss.of])
         else:
-            losses[name] = loss(truth, predictions)
-    return losses
+            charged[name] = loss(truth, predictions)
+    return charged

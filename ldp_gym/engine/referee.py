@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl_to_each
-from ldp_gym.engine.losses import charge
+from ldp_gym.engine.losses import charge_each, further_losses
 from ldp_gym.engine.playback import Observer, Playback
 from ldp_gym.engine.role import Role
 from ldp_gym.engine.scenario import Scenario
@@ -60,6 +60,7 @@ class Referee:
         self._watchers = [
             observer for observer in observers if type(observer).watch is not Observer.watch
         ]
+        self._further_losses = further_losses(scenario.losses)
         self.begun = np.zeros(num_games, dtype=np.bool_)
         self.over = self.playback.over
 
@@ -91,7 +92,7 @@ class Referee:
 
         distributions = playback.now("distributions")
         negentropies = playback.now("negentropies")
-        info: Info = {**charge(self.scenario.losses, distributions, predictions, negentropies)}
+        info: Info = charge_each(self._further_losses, distributions, predictions, negentropies)
         losses = info["kl"]
         if self.scenario.reveal:
             info |= self._revealed()

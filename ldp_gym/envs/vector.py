@@ -98,19 +98,21 @@ class LockStepEnv(RefereedEnv, VectorEnv[Any, Any, npt.NDArray[Any]]):
     ) -> tuple[Any, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Play the agents' turns of this round, ``(B, ...)``, and the round to its end."""
         resetting = self._referee.over.copy()
+        playing = ~resetting
         any_resets = resetting.any()
         if any_resets:
             actions = self._without(actions, resetting)
 
         rewards, info = self._referee.judge(self._actions.read(actions))
-        over = self._referee.over & ~resetting
-        infos = _masked(info, ~resetting)
+        over = self._referee.over & playing
+        infos = _masked(info, playing)
         if any_resets:
             rewards[resetting] = 0.0
             infos = _merged(infos, self._begin(resetting))
         if over.any():
             infos = self._end(infos, info, over)
-        return self._observation.observe(), rewards, over, np.zeros_like(over), infos
+        never_truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        return self._observation.observe(), rewards, over, never_truncated, infos
 
     def _end(self, infos: dict[str, Any], info: Info, over: BoolArray) -> dict[str, Any]:
         """The infos of a step in which games ended, with what is shown at their ends."""
