@@ -35,6 +35,21 @@ from ldp_gym.privacy.densities import check_situation
 TOTAL = 2**64
 """Sum of the entries of a column."""
 
+_BITS = 64
+"""Random bits that draw a message, or a public coin."""
+
+_COIN_BITS = 52
+"""Bits of a public coin that are used: with 53, the largest would round to 1."""
+
+_LEAST_COUNT = 2**12
+"""Count added to every entry of a table, so that no message is impossible."""
+
+_COLUMN_SLACK = 2.0**-50
+"""Share of a column, for each message, that is held back: its sum stays below 2^64 however floats round."""
+
+_SHARE_GROWTH = 16.0
+"""Factor between the shares by which columns are moved towards their mean."""
+
 _LEAST_SHARE = 2.0**-40
 """Smallest share by which columns are moved towards their mean."""
 
@@ -98,11 +113,12 @@ class ExactTable(NamedTuple):
         given = json.loads(text)
         rows = [[int(count) for count in row] for row in given["counts"]]
         messages = np.array(given["messages"])
-        if len(messages) != len(rows) or len({len(row) for row in rows}) != 1:
+        row_lengths = {len(row) for row in rows}
+        if len(messages) != len(rows) or len(row_lengths) != 1:
             raise ValueError(
                 f"a table has a row of counts per message, got {len(rows)} and {len(messages)}"
             )
-        if len(rows) == 1:
+        if len(rows) == 1:  # the one message is certain, and 2^64 is 0 in 64-bit arithmetic
             return cls(messages, np.zeros((1, len(rows[0])), np.uint64), Fraction(1), 0.0)
         least_count = min(min(row) for row in rows)
         totals = [sum(column) for column in zip(*rows, strict=True)]
@@ -140,32 +156,26 @@ class ExactChannel:
     """
 
     def __init__(self, channel: Channel | HasChannel, *, most: float | None = None) -> None:
-        if not isinstance(channel, Channel) and callable(getattr(channel, "channel", None)):
-            if most is None:
-                raise TypeError(
-                    "a plan states its own eps: state the largest that you allow, most="
-                )
-            channel = channel.channel()
-        channel = require_channel(channel)
-        if most is not None and channel.epsilon > validation.positive("most", most):
-            raise ValueError(
-                f"{channel!r} spends eps = {channel.epsilon:g}, more than the {most:g} allowed"
-            )
-        self.channel = channel
+        self.channel = _allowed_channel(channel, most)
+        self._check_has_table()
+        self._most_ratio = _exp_below(min(self.channel.epsilon, _LARGEST_EXPONENT))
+
+    def _check_has_table(self) -> None:
+        """Check that the channel hides something, and that its messages can be listed given the coins."""
+        channel = self.channel
         advice = "Use one with finite messages, such as 'one-bit', or define messages_given_coins()"
         if math.isinf(channel.epsilon):
             raise IncompatibleChannelError(
                 f"{channel!r} hides nothing: there is no exact table. {advice}"
             )
-        uniform = uniform_distribution(channel.num_hypotheses, channel.num_labels)
-        coins = np.full(channel.num_public_coins, 0.5)
+        any_candidates = uniform_distribution(channel.num_hypotheses, channel.num_labels)
+        any_coins = np.full(channel.num_public_coins, 0.5)
         try:
-            channel.messages_given_coins(coins, uniform, uniform_posterior(channel))
+            channel.messages_given_coins(any_coins, any_candidates, uniform_posterior(channel))
         except TypeError as error:
             raise IncompatibleChannelError(
                 f"{channel!r} has no exact table: {error}. {advice}"
             ) from error
-        self._most_ratio = _exp_below(min(channel.epsilon, _LARGEST_EXPONENT))
 
     def table(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
@@ -208,27 +218,26 @@ class ExactChannel:
         label = validation.index("label", label, self.channel.num_labels)
         candidates, posterior = check_situation(self.channel, candidates, posterior)
         count = self.channel.num_public_coins
-        coins = _uniforms(random_bits(64 * count), count)
+        coins = _uniforms(random_bits(_BITS * count), count)
         table = self._table(coins, candidates, posterior)
-        return table.pick(label, random_bits(64)), table.epsilon
+        message = table.pick(label, random_bits(_BITS))
+        return message, table.epsilon
 
     def _table(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
     ) -> ExactTable:
-        """Return the table of the messages that are left; the arguments are checked."""
+        """Return the table of the messages that are left once the coins are drawn, from checked arguments.
+
+        Where rounding makes a ratio of two labels too large, all labels' probabilities are moved towards
+        their mean, by a share that grows until the ratios fit.
+        """
         messages = self.channel.messages_given_coins(coins, candidates, posterior)
         if len(messages) == 1:
-            return ExactTable(
-                messages, np.zeros((1, self.channel.num_labels), np.uint64), Fraction(1), 0.0
-            )
-        log_density = self.channel.log_density(messages, candidates, posterior)
-        law = np.exp(log_density - log_density.max())
-        law /= law.sum(axis=0)
-        if not law.min() >= 0.0:  # NaN too
-            raise BrokenPromiseError(
-                f"{self.channel!r} has no density at these candidates: {log_density}"
-            )
+            # The one message is certain, and 2^64 is 0 in 64-bit arithmetic.
+            no_counts = np.zeros((1, self.channel.num_labels), np.uint64)
+            return ExactTable(messages, no_counts, Fraction(1), 0.0)
 
+        law = self._law(messages, candidates, posterior)
         mean = law.mean(axis=1, keepdims=True)
         most_share = max(_MOST_SHARE, min(_RATIO_ROUNDING / self.channel.epsilon, 1.0))
         share = _LEAST_SHARE
@@ -238,37 +247,71 @@ class ExactChannel:
             if ratio <= self._most_ratio:
                 epsilon = min(_log_above(ratio), self.channel.epsilon)
                 return ExactTable(messages, counts, ratio, epsilon)
-            share *= 16.0
+            share *= _SHARE_GROWTH
         raise BrokenPromiseError(
             f"{self.channel!r} does not keep its promise at these candidates: its density ratios exceed "
             f"e^{self.channel.epsilon:g} by more than rounding. ldp_gym.audit.certify says by how much"
         )
 
+    def _law(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+    ) -> FloatArray:
+        """Probabilities ``(n, M)`` of the messages that are left, given each label."""
+        log_density = self.channel.log_density(messages, candidates, posterior)
+        law = np.exp(log_density - log_density.max())
+        law /= law.sum(axis=0)
+        if not law.min() >= 0.0:  # NaN too
+            raise BrokenPromiseError(
+                f"{self.channel!r} has no density at these candidates: {log_density}"
+            )
+        return law
+
+
+def _allowed_channel(channel: Channel | HasChannel, most: float | None) -> Channel:
+    """Return the channel, or that of a plan, if its eps is not above the largest that the user allows."""
+    if not isinstance(channel, Channel) and callable(getattr(channel, "channel", None)):
+        if most is None:
+            raise TypeError("a plan states its own eps: state the largest that you allow, most=")
+        channel = channel.channel()
+    channel = require_channel(channel)
+    if most is not None and channel.epsilon > validation.positive("most", most):
+        raise ValueError(
+            f"{channel!r} spends eps = {channel.epsilon:g}, more than the {most:g} allowed"
+        )
+    return channel
+
 
 def _to_counts(law: FloatArray) -> npt.NDArray[np.uint64]:
-    """Round the columns of a law to integers that sum to 2^64 (0 in 64-bit arithmetic)."""
-    size = len(law)
-    slack = TOTAL * (1.0 - size * 2.0**-50)  # keeps a column's sum below 2^64 however floats round
-    counts = (law * slack).astype(np.uint64) + np.uint64(2**12)  # nothing is impossible
+    """Round the columns of a law ``(n, M)`` to integers that sum to 2^64 (0 in 64-bit arithmetic)."""
+    num_messages = len(law)
+    total = TOTAL * (1.0 - num_messages * _COLUMN_SLACK)
+    counts = (law * total).astype(np.uint64) + np.uint64(_LEAST_COUNT)
 
-    missing = np.negative(counts.sum(axis=0))  # modulo 2^64: what a column lacks
-    counts += (law * missing).astype(np.uint64)  # shared out in proportion
+    # What a column lacks is shared out in proportion. Unsigned integers wrap, so minus a sum is 2^64 - sum.
     missing = np.negative(counts.sum(axis=0))
-    share, rest = np.divmod(missing, np.uint64(size))
+    counts += (law * missing).astype(np.uint64)
+
+    # What it lacks still is shared out evenly, and the rest goes to the first messages.
+    missing = np.negative(counts.sum(axis=0))
+    share, rest = np.divmod(missing, np.uint64(num_messages))
     counts += share
-    counts += np.arange(size, dtype=np.uint64)[:, None] < rest
+    message_indices = np.arange(num_messages, dtype=np.uint64)[:, None]
+    counts += message_indices < rest
     return counts
 
 
 def _largest_ratio(counts: npt.NDArray[np.uint64]) -> Fraction:
-    """Largest ratio of two entries of one row."""
-    largest = 1
-    smallest = 1
-    for most, least in zip(counts.max(axis=1).tolist(), counts.min(axis=1).tolist(), strict=True):
-        if most * smallest > largest * least:
-            largest = most
-            smallest = least
-    return Fraction(largest, smallest)
+    """Largest ratio of two labels' counts for one message, exactly, from counts ``(n, M)``."""
+    numerator = 1
+    denominator = 1
+    largest_counts = counts.max(axis=1).tolist()
+    smallest_counts = counts.min(axis=1).tolist()
+    for largest, smallest in zip(largest_counts, smallest_counts, strict=True):
+        is_larger = largest * denominator > numerator * smallest
+        if is_larger:
+            numerator = largest
+            denominator = smallest
+    return Fraction(numerator, denominator)
 
 
 def _log_above(ratio: Fraction) -> float:
@@ -290,6 +333,8 @@ def _exp_below(exponent: float) -> Fraction:
 
 
 def _uniforms(bits: int, count: int) -> FloatArray:
-    """Public coins strictly inside (0, 1), from 64 random bits each, of which 52 are used (53 may give 1)."""
-    numbers = np.frombuffer(bits.to_bytes(8 * count, "little"), dtype=np.uint64)
-    return ((numbers >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    """Public coins strictly inside (0, 1), from an integer of 64 random bits each, of which 52 are used."""
+    bytes_per_coin = _BITS // 8
+    integers = np.frombuffer(bits.to_bytes(bytes_per_coin * count, "little"), dtype=np.uint64)
+    used = integers >> np.uint64(_BITS - _COIN_BITS)
+    return (used.astype(np.float64) + 0.5) * 2.0**-_COIN_BITS

@@ -9,6 +9,7 @@ which one below the step of a uniform is never drawn.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +27,15 @@ _UNIFORM_STEPS = 2**53
 
 _AROUND = 4
 """Number of uniforms checked on either side of a crossing, as rounding is not quite monotone."""
+
+_LAPLACE_UNIFORMS = 4
+"""Number of uniforms of a message of ``laplace-single``."""
+
+_COORDINATE_UNIFORM = 2
+"""Index of the uniform of ``laplace-single`` that draws the coordinate to reveal."""
+
+_NOISE_UNIFORM = 3
+"""Index of the uniform of ``laplace-single`` that draws the noise of that coordinate."""
 
 _COIN_DRAWS = 50
 """Number of draws of the public coins at which finite messages are checked."""
@@ -66,8 +76,14 @@ def reachable(
 ) -> Reachability:
     """Look for messages that exclude a label in floating-point arithmetic, at candidates ``(K, M)``.
 
-    It judges channels with finite messages, and ``laplace-single`` from that many ``messages``; the public
-    ``posterior`` (K,) is for adaptive channels.
+    It judges channels with finite messages, and ``laplace-single``.
+
+    Args:
+        channel: the channel.
+        candidates: the class at one context.
+        posterior: the public posterior ``(K,)``, for an adaptive channel.
+        messages: number of messages of ``laplace-single`` to judge it by.
+        seed: seed of the messages and of public coins.
 
     Example:
         >>> from ldp_gym.channels import LaplaceSingle, Split
@@ -76,16 +92,18 @@ def reachable(
         ('broken', 'holds')
     """
     candidates, posterior = check_situation(channel, candidates, posterior)
-    messages = validation.whole("messages", messages, least=1)
-    validation.fits_memory("messages", messages, channel.num_labels, "densities")
+    num_messages = validation.whole("messages", messages, least=1)
+    validation.fits_memory("messages", num_messages, channel.num_labels, "densities")
     rng = np.random.default_rng(validation.seed("seed", seed))
-    num_draws = _COIN_DRAWS if channel.num_public_coins else 1
+    num_draws = 1
+    if channel.num_public_coins > 0:
+        num_draws = _COIN_DRAWS
     coins = rng.random((num_draws, channel.num_public_coins))
     try:
         listed = [channel.messages_given_coins(draw, candidates, posterior) for draw in coins]
     except TypeError:  # not finite
         if isinstance(channel, LaplaceSingle):
-            return _judge_laplace(channel, candidates, messages, rng)
+            return _judge_laplace(channel, candidates, num_messages, rng)
         reason = "its messages are real numbers; which floats occur may tell the label, as on laplace-single"
         return Reachability("not judged", reason)
     return _judge_finite(channel, listed, candidates, posterior)
@@ -94,7 +112,14 @@ def reachable(
 def _judge_finite(
     channel: Channel, listed: list[Messages], candidates: FloatArray, posterior: FloatArray | None
 ) -> Reachability:
-    """Compare the probabilities of messages, at some draws of the public coins, with a uniform's step."""
+    """Compare the probabilities of messages with the step of a uniform: a smaller one is never drawn.
+
+    Args:
+        channel: the channel.
+        listed: its possible messages, ``(n, *message_shape)``, at each of some draws of the public coins.
+        candidates: the class at one context, ``(K, M)``.
+        posterior: the public posterior ``(K,)`` of an adaptive channel.
+    """
     shares = []
     every_label_sends_all = True
     for messages in listed:
@@ -106,25 +131,32 @@ def _judge_finite(
             return Reachability("not judged", "the density of its messages is not a number")
 
         is_sent = law > 1.0 / _UNIFORM_STEPS  # (messages, labels)
-        by_somebody = is_sent.any(axis=1)
-        every_label_sends_all &= bool(is_sent[by_somebody].all())
-        by_one_label = is_sent.sum(axis=1) == 1
-        shares.append(law[by_one_label].sum(axis=0).mean())
+        num_senders = is_sent.sum(axis=1)
+        by_all_labels = is_sent[num_senders > 0].all()
+        every_label_sends_all &= bool(by_all_labels)
+        shares.append(law[num_senders == 1].sum(axis=0).mean())
 
     if every_label_sends_all:
         reason = "its messages are finitely many, and every label can send each"
         return Reachability("holds", reason, 0.0)
     share = float(np.mean(shares))
     reason = f"some labels never send some of its messages; {share:.2%} of messages give their label away"
-    return Reachability("broken", reason, share, 1.0 if share > 0.0 else None)
+    correct = None
+    if share > 0.0:
+        correct = 1.0
+    return Reachability("broken", reason, share, correct)
 
 
 def _judge_laplace(
     channel: LaplaceSingle, candidates: FloatArray, count: int, rng: np.random.Generator
 ) -> Reachability:
-    """Look which labels reach each message by their own noise, that is where h_t keeps the label."""
+    """Draw messages, and look which labels can have sent each of them.
+
+    Noise only: the channel's hash h_t, which exchanges a label once in T, is taken to keep it.
+    """
     labels = np.arange(count) % channel.num_labels
-    messages = channel.encode(labels, candidates, open_uniforms([rng], (count, 4))[0])
+    uniforms = open_uniforms([rng], (count, _LAPLACE_UNIFORMS))[0]
+    messages = channel.encode(labels, candidates, uniforms)
     is_reached = _reached_by_noise(channel, candidates, messages)  # (messages, labels)
     if is_reached.all():
         reason = f"each of {count} messages can come from every label"
@@ -150,25 +182,47 @@ def _reached_by_noise(
 
     A loss falls as its noise rises, so bisection finds where the noise crosses the message.
     """
-    count = len(messages)
-    labels = np.tile(np.arange(channel.num_labels), (count, 1))
-    coordinate = revealed_coordinate(messages)[:, None]
-    wanted = np.take_along_axis(messages, coordinate, axis=-1)
-    uniforms = np.full((*labels.shape, 4), 1.0 - 1.0 / _UNIFORM_STEPS)  # h_t keeps every label
-    uniforms[..., 2] = (coordinate + 0.5) / channel.num_hypotheses
-
-    def loss_at(steps: IntArray) -> FloatArray:
-        """The revealed loss where the noise is drawn from these uniforms, in steps of 2^-53."""
-        uniforms[..., 3] = np.clip(steps, 1, _UNIFORM_STEPS - 1) / _UNIFORM_STEPS
-        drawn = channel.encode(labels, candidates, uniforms)
-        return np.take_along_axis(drawn, coordinate[..., None], axis=-1)[..., 0]
+    labels = np.tile(np.arange(channel.num_labels), (len(messages), 1))
+    coordinates = revealed_coordinate(messages)[:, None]
+    wanted = np.take_along_axis(messages, coordinates, axis=-1)  # (messages, 1)
+    losses = _NoisyLosses(channel, candidates, labels, coordinates)
 
     low = np.ones(labels.shape, dtype=np.int64)
     high = np.full(labels.shape, _UNIFORM_STEPS - 1)
     while (high - low > 1).any():
         middle = (low + high) // 2
-        is_above = loss_at(middle) >= wanted
+        is_above = losses.at(middle) >= wanted
         low = np.where(is_above, middle, low)
         high = np.where(is_above, high, middle)
-    near_crossing = range(-_AROUND, _AROUND + 2)
-    return np.any([loss_at(low + step) == wanted for step in near_crossing], axis=0)
+
+    is_reached = np.zeros(labels.shape, dtype=np.bool_)
+    for step in range(-_AROUND, _AROUND + 2):
+        is_reached |= losses.at(low + step) == wanted
+    return is_reached
+
+
+@dataclass(frozen=True)
+class _NoisyLosses:
+    """The losses that ``laplace-single`` reveals of labels, as a function of the noise's uniform.
+
+    Attributes:
+        channel: the channel.
+        candidates: the class at one context, ``(K, M)``.
+        labels: labels, ``(messages, labels)``.
+        coordinates: the revealed coordinate of each message, ``(messages, 1)``.
+    """
+
+    channel: LaplaceSingle
+    candidates: FloatArray
+    labels: IntArray
+    coordinates: IntArray
+
+    def at(self, steps: IntArray) -> FloatArray:
+        """Revealed losses, ``(messages, labels)``, where the noise's uniform is this many steps of 2^-53."""
+        largest = 1.0 - 1.0 / _UNIFORM_STEPS  # with it h_t keeps every label
+        uniforms = np.full((*self.labels.shape, _LAPLACE_UNIFORMS), largest)
+        uniforms[..., _COORDINATE_UNIFORM] = (self.coordinates + 0.5) / self.channel.num_hypotheses
+        uniforms[..., _NOISE_UNIFORM] = np.clip(steps, 1, _UNIFORM_STEPS - 1) / _UNIFORM_STEPS
+        messages = self.channel.encode(self.labels, self.candidates, uniforms)
+        revealed = np.take_along_axis(messages, self.coordinates[..., None], axis=-1)
+        return revealed[..., 0]

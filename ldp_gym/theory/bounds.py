@@ -24,8 +24,9 @@ def wma_bound(
 ) -> float:
     """Algorithm 1's KL-risk: ``sqrt(2T log K) / c + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
 
-    The proof of Theorem 4: Lemma 5 where the noise stays within c', and at most
-    ``log(KT)`` per round plus ``3 log(KT)`` where it does not, which has probability at most e^-gamma.
+    ``1 / c = log(KT) + 2 c'``, where all noise stays within c' with probability ``1 - e^-gamma``. The
+    proof is that of the paper's Theorem 4: Lemma 5 where the noise stays within c', and at most
+    ``log(KT)`` per round plus ``3 log(KT)`` where it does not.
     """
     regret = wma_loss_regret(num_hypotheses, horizon, epsilon, delta, gamma)
     return regret + _overhead(num_hypotheses, horizon, gamma)
@@ -36,14 +37,15 @@ def exp3_bound(
 ) -> float:
     """Algorithm 2's KL-risk: ``sqrt(2TK log K) / c_pdp + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
 
-    Theorem 5, by Lemma 8 and the same steps as :func:`wma_bound`.
+    ``1 / c_pdp = log(KT) + 2 c'``, where all noise stays within c' with probability ``1 - e^-gamma``. The
+    paper's Theorem 5, by Lemma 8 and the steps of its Theorem 4.
     """
     regret = exp3_loss_regret(num_hypotheses, horizon, epsilon, gamma)
     return regret + _overhead(num_hypotheses, horizon, gamma)
 
 
 def _overhead(num_hypotheses: int, horizon: int, gamma: float | None) -> float:
-    """``3 log(KT) + e^-gamma (T + 3) log(KT)``."""
+    """Overhead of the bounds above a regret: ``3 log(KT) + e^-gamma (T + 3) log(KT)``."""
     log_kt = log_range(num_hypotheses, horizon)
     failure = math.exp(-resolved_gamma(gamma, horizon))
     return 3.0 * log_kt + failure * (horizon + 3) * log_kt
@@ -66,6 +68,7 @@ def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
         risk = exp3_bound(num_hypotheses, horizon, epsilon)
         return tv_bound(risk, horizon) <= alpha
 
+    # Double the horizon until it is enough, then halve the interval between the last two.
     high = 2
     while not is_enough(high):
         high *= 2
@@ -87,7 +90,8 @@ def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
 def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``a T / 132``: least risk of every pure, non-adaptive channel on the Hadamard class, for some truth.
 
-    Theorem 3 with its proof's constant; ``num_hypotheses = 2K``, the size of the class.
+    The paper's Theorem 3 with its proof's constant, at the gap a of the class for this size, T and eps;
+    ``num_hypotheses = 2K`` is the size of the class.
     """
     gap = hadamard_gap(num_hypotheses, horizon, epsilon)
     if gap > 1.0:

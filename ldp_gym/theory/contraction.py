@@ -68,6 +68,18 @@ _CONVERGED = 1e-6
 _SHRINK = 0.99
 """Share to which the unknown information falls before lam is chosen anew."""
 
+_LARGEST_SHARE_TOLD = 1.0 - 1e-15
+"""Largest share of the unknown information that a round is taken to tell: its complement has a logarithm."""
+
+_DIVERGENCE_ROUNDING = 1e-15
+"""Rounding error of a Jensen-Shannon divergence, by which it is lowered."""
+
+_LEAST_DECAY = 1e-12
+"""Least ``1 - rho`` of the Bhattacharyya coefficient rho of messages, so that it can be divided by."""
+
+_IMPROVEMENT = 1e-9
+"""Relative increase that an exchange of partners must bring, so that rounding does not exchange for ever."""
+
 _UNKNOWN = 1e-12
 """Unknown information, above log B, that counts as none."""
 
@@ -105,10 +117,12 @@ def class_floor(
 ) -> ClassFloor:
     """Lower bound on the risk under a uniform truth, on all eps-private channels, interactive or not.
 
-    The largest of this module's recursion and, for a class without contexts, of two other floors: the best
-    matching of :func:`~ldp_gym.theory.pair_floor` (the pair of the truth is told for free), and on disjoint
-    supports :func:`~ldp_gym.theory.risk_floor`. Not for delta > 0, users who are asked again, or contexts
-    that depend on the past.
+    The largest of up to three floors. *Information*: a message tells at most ``tanh(eps/2)^2`` of what its
+    label tells about the truth, and what is not known of the truth costs. For a class without contexts also
+    *pairs*: hypotheses are matched, the learner is told the truth's pair for free, and
+    :func:`~ldp_gym.theory.pair_floor` bounds what remains; and on *disjoint supports*
+    :func:`~ldp_gym.theory.risk_floor`. Not for delta > 0, users who are asked again, or contexts that depend
+    on the past.
 
     Args:
         hypotheses: the class: a table ``(K, M)``, a name, or a HypothesisClass.
@@ -128,10 +142,11 @@ def class_floor(
     epsilon = validation.squarable("epsilon", epsilon, most=LARGEST_EPSILON)
     tables = _tables(members, contexts, seed)
 
-    floors = {"information": _information_floor(tables, rounds, epsilon)}
+    information_floor = _information_floor(tables, rounds, epsilon)
+    floors = {"information": information_floor}
     if members.constant:
         table = tables[0]
-        floors["pairs"] = _pair_floors(table, rounds, epsilon, floors["information"])
+        floors["pairs"] = _pair_floors(table, rounds, epsilon, information_floor)
         hypotheses_per_label = (table > 0.0).sum(axis=0)
         if (hypotheses_per_label <= 1).all():
             floors["disjoint supports"] = risk_floor(len(table), rounds, epsilon)
@@ -155,11 +170,28 @@ def _tables(members: HypothesisClass, contexts: npt.ArrayLike | None, seed: int)
 # -- Information ---------------------------------------------------------------------------------------
 
 
-def _information_floor(tables: FloatArray, rounds: int, epsilon: float) -> float:
-    """The recursion of this module's third step, from the class at its contexts, ``(n, K, M)``.
+class _Rounds(NamedTuple):
+    """Some rounds in a row, played with one multiplier.
 
-    With one multiplier lam, the cost of a round is ``lam (unknown - log B)``. It is used for several rounds
-    at once, until what is unknown has fallen by a hundredth; then the best lam is chosen anew.
+    Attributes:
+        num_rounds: number of rounds.
+        cost: least risk of these rounds together.
+        told: information about the truth that their messages tell, in nats.
+    """
+
+    num_rounds: int
+    cost: float
+    told: float
+
+
+def _information_floor(tables: FloatArray, rounds: int, epsilon: float) -> float:
+    """Floor of the contraction of information, from the class at its contexts, ``(n, K, M)``.
+
+    With a multiplier lam, a round costs at least ``lam (unknown - log B)``, where ``unknown`` is what
+    messages have not told of the truth, at first log K, and ``B = max_p sum_k exp(-KL(f_k, p) / lam)``.
+    The messages of a round tell at most its cost times ``tanh(eps/2)^2``, and at most ``C(eps)``. One lam
+    is used for several rounds, until what is unknown has fallen by a hundredth; then the best lam is
+    chosen anew.
     """
     contraction = math.tanh(epsilon / 2.0) ** 2
     most_per_message = capacity(epsilon)
@@ -168,57 +200,98 @@ def _information_floor(tables: FloatArray, rounds: int, epsilon: float) -> float
     unknown = math.log(tables.shape[1])
     total = 0.0
     rounds_left = rounds
-    while rounds_left:
+    while rounds_left > 0:
         costs = multipliers * (unknown - log_bounds)
         best = int(costs.argmax())
         cost = float(costs[best])
         multiplier = float(multipliers[best])
-        log_bound = log_bounds[best]
         if cost <= multiplier * _UNKNOWN:
-            break
+            break  # nothing is left to tell
 
         if contraction * cost >= most_per_message:
-            # Every message tells C(eps), so that the costs fall by the same amount.
-            decrease = multiplier * most_per_message
-            count = math.floor((1.0 - _SHRINK) * cost / decrease)
-            count = min(rounds_left, max(1, count))
-            total += count * cost - decrease * count * (count - 1) / 2.0
-            unknown -= count * most_per_message
+            played = _rounds_at_capacity(cost, multiplier, most_per_message, rounds_left)
         else:
-            # What is unknown, above log B, shrinks by the same factor in every round.
-            log_kept = math.log1p(-min(contraction * multiplier, 1.0 - 1e-15))
-            count = math.floor(math.log(_SHRINK) / log_kept)
-            count = min(rounds_left, max(1, count))
-            told = (unknown - log_bound) * -math.expm1(count * log_kept)
-            total += told / contraction
-            unknown -= told
-        rounds_left -= count
+            above_bound = unknown - log_bounds[best]
+            played = _rounds_of_contraction(above_bound, multiplier, contraction, rounds_left)
+        total += played.cost
+        unknown -= played.told
+        rounds_left -= played.num_rounds
     return total * (1.0 - _MARGIN)
 
 
+def _rounds_at_capacity(
+    cost: float, multiplier: float, most_per_message: float, rounds_left: int
+) -> _Rounds:
+    """Rounds whose messages tell ``C(eps)`` each, so that their costs fall by the same amount.
+
+    Args:
+        cost: cost of the first round.
+        multiplier: lam.
+        most_per_message: ``C(eps)``.
+        rounds_left: largest number of rounds.
+    """
+    decrease = multiplier * most_per_message
+    count = math.floor((1.0 - _SHRINK) * cost / decrease)
+    count = min(rounds_left, max(1, count))
+    total = count * cost - decrease * count * (count - 1) / 2.0
+    return _Rounds(count, total, count * most_per_message)
+
+
+def _rounds_of_contraction(
+    above_bound: float, multiplier: float, contraction: float, rounds_left: int
+) -> _Rounds:
+    """Rounds whose messages tell a share of their costs, so that both shrink by the same factor.
+
+    Args:
+        above_bound: what is unknown before the first round, less log B.
+        multiplier: lam.
+        contraction: ``tanh(eps/2)^2``, the largest share of what a label tells that its message tells.
+        rounds_left: largest number of rounds.
+    """
+    share_told = min(contraction * multiplier, _LARGEST_SHARE_TOLD)
+    log_kept = math.log1p(-share_told)
+    count = math.floor(math.log(_SHRINK) / log_kept)
+    count = min(rounds_left, max(1, count))
+    told = above_bound * -math.expm1(count * log_kept)
+    return _Rounds(count, told / contraction, told)
+
+
 def _gibbs_bounds(tables: FloatArray, largest: float) -> tuple[FloatArray, FloatArray]:
-    """Values of lam, at most the largest, and upper bounds of ``log B`` there."""
+    """Multipliers lam, and upper bounds of ``log B`` there, with ``B = max_p sum_k exp(-KL(f_k, p) / lam)``.
+
+    Args:
+        tables: the class at its contexts, ``(n, K, M)``; KL is its mean over the contexts.
+        largest: largest multiplier.
+    """
+    num_hypotheses = tables.shape[1]
     large = _LARGE_MULTIPLIERS[largest >= _LARGE_MULTIPLIERS]
     bounds_at_large = _concave_bounds(tables, large)
+    bound_at_one = float(bounds_at_large[0])  # the multipliers rise from 1
     bounds_at_small = np.minimum(
-        _bounds_from_one(float(bounds_at_large[0]), tables.shape[1]), _bounds_from_pairs(tables)
+        _bounds_from_one(bound_at_one, num_hypotheses), _bounds_from_pairs(tables)
     )
     multipliers = np.concatenate([_SMALL_MULTIPLIERS, large])
     bounds = np.concatenate([bounds_at_small, bounds_at_large])
-    return multipliers, np.log(bounds) + _UNKNOWN / 2.0
+    return multipliers, np.log(bounds) + _UNKNOWN / 2.0  # raised, for rounding
 
 
-def _bounds_from_one(bound_at_one: float, size: int) -> FloatArray:
-    """Upper bounds of B for the multipliers below 1: ``n + (B_1 - n)^(1/lam)``, n the whole part of B_1."""
-    whole = min(math.floor(bound_at_one), size)
+def _bounds_from_one(bound_at_one: float, num_hypotheses: int) -> FloatArray:
+    """Upper bounds of ``B = max_p sum_k exp(-KL(f_k, p) / lam)`` at each lam below 1, from one at lam = 1.
+
+    They are ``n + (B_1 - n)^(1/lam)``, where ``B_1`` is the bound at 1 and n its whole part: the terms are at
+    most 1, and their powers ``lam`` sum to ``B_1`` at most.
+    """
+    whole = min(math.floor(bound_at_one), num_hypotheses)
     bounds: FloatArray = whole + (bound_at_one - whole) ** (1.0 / _SMALL_MULTIPLIERS)
     return bounds
 
 
 def _bounds_from_pairs(tables: FloatArray) -> FloatArray:
-    """Upper bounds of B for the multipliers below 1: the largest ``x + sum_{k != j} min(x, P_jk / x)``.
+    """Upper bounds of ``B = max_p sum_k exp(-KL(f_k, p) / lam)`` at each lam below 1, from pairs.
 
-    ``P_jk = exp(-2 JS_jk / lam)``; the largest over j and x, at a corner: x is 1 or the root of a ``P_jk``.
+    The product of two terms j and k is at most ``P_jk = exp(-2 JS_jk / lam)``, with the Jensen-Shannon
+    divergence of ``f_j`` and ``f_k``. So with a largest term j of size x, B is at most ``x + sum_{k != j}
+    min(x, P_jk / x)``. Over x, that is largest at a corner: at 1 or the root of a ``P_jk``.
     """
     divergences = _divergences(tables)
     bounds = np.empty(len(_SMALL_MULTIPLIERS))
@@ -234,12 +307,20 @@ def _bounds_from_pairs(tables: FloatArray) -> FloatArray:
 
 
 def _concave_bounds(tables: FloatArray, multipliers: FloatArray) -> FloatArray:
-    """Upper bounds of B for multipliers of at least 1, rising: each starts from the best p of the last."""
+    """Upper bounds of ``B = max_p sum_k exp(-KL(f_k, p) / lam)`` at multipliers lam of at least 1, rising.
+
+    The sum is concave in p there, so its value and slope at any p give a bound. Steps ``p <- sum_k v_k f_k``,
+    with ``v_k`` the shares of its terms, lower the bound; each lam starts from the last p of the one before.
+
+    Args:
+        tables: the class at its contexts, ``(n, K, M)``; KL is its mean over the contexts.
+        multipliers: the values of lam.
+    """
     negentropies = negentropy(tables).mean(axis=0)  # E_x sum_y f_k log f_k
     p = tables.mean(axis=1)
     bounds = np.empty(len(multipliers))
     for index, multiplier in enumerate(multipliers):
-        least = math.inf
+        smallest_bound = math.inf
         for _ in range(_STEPS):
             logs = np.log(np.where(p > 0.0, p, 1.0))
             cross_terms = np.tensordot(tables, logs, axes=([0, 2], [0, 1])) / len(tables)
@@ -251,29 +332,36 @@ def _concave_bounds(tables: FloatArray, multipliers: FloatArray) -> FloatArray:
             ratios = np.divide(mixed, p, out=np.zeros_like(p), where=p > 0.0)
             excess = ratios.max(axis=1).mean() - 1.0
             bound = terms.sum() * (1.0 + max(excess, 0.0) / multiplier)
-            least = min(least, bound)
+            smallest_bound = min(smallest_bound, bound)
             p = mixed
             if excess <= _CONVERGED:
                 break
-        bounds[index] = least
+        bounds[index] = smallest_bound
     return bounds
 
 
 def _divergences(tables: FloatArray) -> FloatArray:
-    """Jensen-Shannon divergences of all pairs, ``(K, K)``, rounded down: means over contexts."""
-    likelihoods = np.swapaxes(tables, 1, 2).reshape(-1, tables.shape[1])
-    chances = np.full(len(likelihoods), 1.0 / len(tables))
-    return np.maximum(pair_divergences(chances, likelihoods) - 1e-15, 0.0)
+    """Jensen-Shannon divergences of all pairs ``(K, K)``, rounded down: means over tables ``(n, K, M)``."""
+    num_tables, num_hypotheses = tables.shape[:2]
+    likelihoods = np.swapaxes(tables, 1, 2).reshape(-1, num_hypotheses)  # (n M, K)
+    chances = np.full(len(likelihoods), 1.0 / num_tables)
+    return np.maximum(pair_divergences(chances, likelihoods) - _DIVERGENCE_ROUNDING, 0.0)
 
 
 # -- Pairs ---------------------------------------------------------------------------------------------
 
 
-def _pair_floors(table: FloatArray, rounds: int, epsilon: float, least: float) -> float:
-    """``(2/K)`` times the sum of the floors of the pairs of a matching; 0 if that is surely below ``least``.
+def _pair_floors(table: FloatArray, rounds: int, epsilon: float, floor_to_beat: float) -> float:
+    """``(2/K)`` times the sum of the floors of the pairs of a matching of the hypotheses.
 
-    If the pair that holds the truth is told for free, its floor is what remains. With an odd K one hypothesis
-    stays alone.
+    If the learner is told for free which pair has the truth, the floor of this pair is what remains. With an
+    odd K one hypothesis has no partner, and costs nothing.
+
+    Args:
+        table: the class, ``(K, M)``.
+        rounds: T.
+        epsilon: the privacy level.
+        floor_to_beat: another floor; if this one is surely smaller, 0 is returned without computing it.
     """
     size = len(table)
     rounds = min(rounds, _MOST_ROUNDS_OF_PAIRS)
@@ -281,10 +369,12 @@ def _pair_floors(table: FloatArray, rounds: int, epsilon: float, least: float) -
     values = _pair_values(table, divergences, rounds, epsilon)
     pairs = [(j, k) for j, k in _matching(values) if max(j, k) < size]
 
+    # A learner that never learns pays the divergence of its pair in every round: no floor is larger.
     without_learning = rounds * sum(divergences[pair] for pair in pairs)
-    if 2.0 / size * without_learning < least:
+    if 2.0 / size * without_learning < floor_to_beat:
         return 0.0
-    return 2.0 / size * sum(pair_floor(table[j], table[k], rounds, epsilon) for j, k in pairs)
+    floors = [pair_floor(table[j], table[k], rounds, epsilon) for j, k in pairs]
+    return 2.0 / size * sum(floors)
 
 
 def _pair_values(
@@ -292,14 +382,21 @@ def _pair_values(
 ) -> FloatArray:
     """Estimates ``(n, n)`` of the floors of all pairs, up to a factor, where n is K or, if odd, K + 1.
 
-    ``JS_jk sum_t rho^t``, rho the Bhattacharyya coefficient of the most telling messages.
+    They are ``JS_jk sum_t rho^t``, where rho is the Bhattacharyya coefficient of the most telling messages
+    under the two hypotheses. A pair with the hypothesis that was added to an odd K has value 0.
+
+    Args:
+        table: the class, ``(K, M)``.
+        divergences: Jensen-Shannon divergences ``JS_jk`` of all pairs, ``(K, K)``.
+        rounds: T.
+        epsilon: the privacy level.
     """
     size = len(table)
     even_size = size + size % 2
     values = np.zeros((even_size, even_size))
     for j, k in combinations(range(size), 2):
         _, affinities = dominating_law(table[j], table[k], epsilon)
-        decay = max(1.0 - float(affinities.sum()), 1e-12)  # 1 - rho
+        decay = max(1.0 - float(affinities.sum()), _LEAST_DECAY)  # 1 - rho
         sum_of_powers = -math.expm1(-rounds * decay) / decay
         values[j, k] = divergences[j, k] * sum_of_powers
         values[k, j] = values[j, k]
@@ -312,7 +409,8 @@ def _matching(values: FloatArray) -> list[Pair]:
     orders = stream(Purpose.INFORMATION, 0).permuted(unordered, axis=1)
     matchings = [_improved_matching(values, order) for order in orders]
     totals = [sum(values[pair] for pair in matching) for matching in matchings]
-    return max(zip(totals, matchings, strict=True))[1]
+    _, best = max(zip(totals, matchings, strict=True))
+    return best
 
 
 def _improved_matching(values: FloatArray, order: IntArray) -> list[Pair]:
@@ -330,13 +428,13 @@ def _improved_matching(values: FloatArray, order: IntArray) -> list[Pair]:
 
 
 def _best_partners(values: FloatArray, one: Pair, other: Pair) -> tuple[Pair, Pair] | None:
-    """The best exchange of partners between two pairs; None if none of the two raises their value."""
+    """The better exchange of partners between two pairs; None if neither raises the sum of their values."""
     a, b = one
     c, d = other
     now = values[a, b] + values[c, d]
     first_exchange = values[a, c] + values[b, d]
     second_exchange = values[a, d] + values[b, c]
-    if max(first_exchange, second_exchange) <= now * (1.0 + 1e-9):
+    if max(first_exchange, second_exchange) <= now * (1.0 + _IMPROVEMENT):
         return None
     if first_exchange >= second_exchange:
         return (a, c), (b, d)

@@ -51,6 +51,9 @@ _NOTHING = 1e-9
 def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``sum_t max(0, log K - (t - 1) C(eps))``: the floor on disjoint supports under a uniform truth.
 
+    ``C(eps)`` is the largest information that one eps-private message can carry
+    (:func:`~ldp_gym.theory.capacity`), and t runs over the T rounds.
+
     Example:
         >>> round(information_limit(128, 10_000, 1.0), 1)
         97.9
@@ -58,7 +61,8 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
     log_k = math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2))
     most_per_message = capacity(epsilon)
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    if most_per_message * rounds > log_k:  # all is known before the end
+    if most_per_message * rounds > log_k:
+        # All may be known before the end: later rounds add nothing.
         rounds = math.floor(log_k / most_per_message) + 1
     return rounds * log_k - most_per_message * rounds * (rounds - 1) / 2.0
 
@@ -120,17 +124,21 @@ class _FloorTable(NamedTuple):
 @cache
 def _shipped_tables() -> dict[float, dict[int, _FloorTable]]:
     """Floors of the dynamic program, by epsilon and number of hypotheses."""
-    text = resources.files("ldp_gym.theory").joinpath("floors.json").read_text()
+    file = resources.files("ldp_gym.theory").joinpath("floors.json")
     tables: dict[float, dict[int, _FloorTable]] = {}
-    for level, by_size in json.loads(text).items():
-        tables[float(level)] = {
-            int(size): _FloorTable(*columns) for size, columns in by_size.items()
-        }
+    for epsilon, columns_by_size in json.loads(file.read_text()).items():
+        by_size = {int(size): _FloorTable(*columns) for size, columns in columns_by_size.items()}
+        tables[float(epsilon)] = by_size
     return tables
 
 
 def _entropy_floor(num_hypotheses: int, rounds: int, epsilon: float, adaptive: bool) -> float:
-    """The floor of this module's two bounds of the entropy, summed over the rounds."""
+    """Sum over the rounds of a lower bound on the expected entropy of the posterior before each of them.
+
+    The bound is log K at first. A message lowers it by ``C(eps)`` at most, and it is never below the entropy
+    that is left if every message is a randomized response about one pair (``_pair_entropies``). Without
+    adaptation messages tell a given pair less often.
+    """
     by_responses = _pair_entropies(num_hypotheses, epsilon)
     num_responses = np.arange(len(by_responses))
     responses_per_round = 1.0
@@ -152,7 +160,11 @@ def _entropy_floor(num_hypotheses: int, rounds: int, epsilon: float, adaptive: b
 
 @lru_cache(maxsize=32)
 def _pair_entropies(num_hypotheses: int, epsilon: float) -> FloatArray:
-    """Least expected entropies ``G(0), G(1), ...`` after 0, 1, ... randomized responses, made convex."""
+    """Least expected entropies ``G(0), G(1), ...`` after 0, 1, ... randomized responses, made convex.
+
+    If n of t responses are right, the posterior odds of each wrong hypothesis are ``e^(eps (t - 2 n))``, and
+    the entropy is at least ``log(1 + (K - 1) e^(eps (t - 2 n)))`` in expectation.
+    """
     truthful = 1.0 / (1.0 + math.exp(-epsilon))
     chances = np.ones(1)  # of the number n of right responses
     values = []
@@ -173,7 +185,11 @@ def _pair_entropies(num_hypotheses: int, epsilon: float) -> FloatArray:
 
 
 def _separation(num_hypotheses: int, epsilon: float) -> float:
-    """``v``: the largest chance that a message separates a pair, on average over the pairs."""
+    """Largest chance that a message separates a pair of the K hypotheses, on average over the pairs.
+
+    A message is a set of n hypotheses and separates a pair if it has one of the two. The chance is
+    ``(e^eps + 1) / (K - 1) max_n n (K - n) / (K + (e^eps - 1) n)``.
+    """
     set_sizes = np.arange(1, num_hypotheses)
     separated = set_sizes * (num_hypotheses - set_sizes)
     shares = separated / (num_hypotheses + math.expm1(epsilon) * set_sizes)
@@ -182,9 +198,10 @@ def _separation(num_hypotheses: int, epsilon: float) -> float:
 
 
 def _lower_hull(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The corners of the largest convex function below points with rising x."""
+    """The corners of the largest convex function below points with rising x, by Andrew's scan."""
     corners: list[int] = []
     for new in range(len(x)):
+        # Drop the last corner as long as it lies on or above the line from the one before to the new point.
         while len(corners) > 1:
             before, last = corners[-2:]
             slope_to_new = (y[new] - y[before]) * (x[last] - x[before])

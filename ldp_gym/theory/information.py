@@ -112,7 +112,9 @@ def likelihood_ratios(
     listed = _list_messages(channel, table, public)
     if listed is not None:
         messages = listed.messages
-        draws = None if listed.complete else listed.draws
+        draws = listed.draws
+        if listed.complete:
+            draws = None
     else:
         rng = stream(Purpose.INFORMATION, seed)
         mixture_law = np.einsum("k,km->m", prior, table)
@@ -121,6 +123,7 @@ def likelihood_ratios(
         draws = np.arange(samples)
 
     log_likelihood = channel.log_likelihood(messages, table, public)
+    # Likelihoods are scaled so that the largest is 1; a message that no hypothesis sends has -inf.
     peak = log_likelihood.max(axis=1, keepdims=True)
     likelihood = np.exp(log_likelihood - np.where(np.isfinite(peak), peak, 0.0))
     mixed = np.einsum("nk,k->n", likelihood, prior)
@@ -189,26 +192,33 @@ class MessageInformation:
         """Take other candidates ``(n, P, K, M)`` in n of the games."""
         self._candidates[games] = candidates
         if self._reference is not None:
-            others = self._fixed_messages(candidates)
-            for kept, new in zip(self._reference, others, strict=True):
-                kept[games] = new
+            new = self._fixed_messages(candidates)
+            self._reference.chances[games] = new.chances
+            self._reference.ratios[games] = new.ratios
+            self._reference.surprises[games] = new.surprises
 
     def _fixed_messages(self, candidates: FloatArray) -> _ReferenceMessages:
-        """Messages of the uniform mixtures; for games ``(B, P, K, M)`` as :func:`_hypotheses_first`."""
+        """Messages of the uniform mixtures of candidates ``(..., K, M)``, made once for all posteriors.
+
+        For B games at P contexts each, ``(B, P, K, M)``, their ratios are ``(B, K, P S)``, for S messages.
+        """
         prior = uniform_distribution(self._channel.num_hypotheses)
         if candidates.ndim != 4:
             return self._reference_messages(candidates, prior)
-        pieces = []
+        parts = []
         for first in range(0, len(candidates), _GAMES_AT_ONCE):
-            piece = candidates[first : first + _GAMES_AT_ONCE]
-            pieces.append(_hypotheses_first(self._reference_messages(piece, prior)))
-        return _ReferenceMessages(*map(np.concatenate, zip(*pieces, strict=True)))
+            of_games = self._reference_messages(candidates[first : first + _GAMES_AT_ONCE], prior)
+            parts.append(_hypotheses_first(of_games))
+        return _ReferenceMessages(
+            np.concatenate([part.chances for part in parts]),
+            np.concatenate([part.ratios for part in parts]),
+            np.concatenate([part.surprises for part in parts]),
+        )
 
     def __call__(self, posterior: FloatArray) -> FloatArray:
         """The information ``(B, P)`` under posteriors ``(B, K)``."""
-        from scipy.special import (
-            entr,
-        )  # imported here: it would double the time of `import ldp_gym`
+        # Imported here: it would double the time of `import ldp_gym`.
+        from scipy.special import entr
 
         weights = posterior[:, None]
         reference = self._reference
@@ -225,23 +235,30 @@ class MessageInformation:
         """The information ``(B, P)``, a few games at a time: their arrays stay in the processor's cache."""
         of_hypotheses = np.einsum("...k,...k->...", reference.surprises, posterior[:, None])
         information = np.empty(of_hypotheses.shape)
-        shared = len(reference.ratios) == 1
-        shape = (-1, *reference.chances.shape[-2:])
+        all_share_candidates = len(reference.ratios) == 1
+        mixed_shape = (-1, *reference.chances.shape[-2:])  # (games, P, S)
         for first in range(0, len(posterior), _GAMES_AT_ONCE):
             games = slice(first, first + _GAMES_AT_ONCE)
-            here = slice(None) if shared else games
-            mixed = np.matmul(posterior[games, None], reference.ratios[here]).reshape(shape)
-            logs = np.log(np.maximum(mixed, _SMALLEST_RATIO))
-            logs *= mixed
-            chances = np.broadcast_to(reference.chances[here], mixed.shape)
-            information[games] = of_hypotheses[games] - np.einsum("bps,bps->bp", chances, logs)
+            rows = games
+            if all_share_candidates:
+                rows = slice(None)
+            mixed = np.matmul(posterior[games, None], reference.ratios[rows]).reshape(mixed_shape)
+            x_log_x = np.log(np.maximum(mixed, _SMALLEST_RATIO))
+            x_log_x *= mixed
+            chances = np.broadcast_to(reference.chances[rows], mixed.shape)
+            of_mixture = np.einsum("bps,bps->bp", chances, x_log_x)
+            information[games] = of_hypotheses[games] - of_mixture
         return np.maximum(information, 0.0)
 
     def _reference_messages(self, candidates: FloatArray, prior: FloatArray) -> _ReferenceMessages:
-        """Messages of the mixtures with a prior ``(K,)`` or ``(B, 1, 1, K)``, all or some random ones."""
-        from scipy.special import (
-            entr,
-        )  # imported here: it would double the time of `import ldp_gym`
+        """Messages of the mixtures of candidates ``(..., K, M)``: all if they are few, else random ones.
+
+        Args:
+            candidates: the classes.
+            prior: weights of the mixtures, ``(K,)`` or ``(B, 1, 1, K)``.
+        """
+        # Imported here: it would double the time of `import ldp_gym`.
+        from scipy.special import entr
 
         channel = self._channel
         candidates = candidates[..., None, :, :]
@@ -283,7 +300,10 @@ class MessageInformation:
 
 
 def _hypotheses_first(messages: _ReferenceMessages) -> _ReferenceMessages:
-    """Messages whose ratios ``(B, P, K, S)`` become ``(B, K, P S)``: a game's mixtures are one product."""
+    """The same messages with ratios ``(B, K, P S)`` in place of ``(B, P, K, S)``.
+
+    All mixtures of a game are then one product of its posterior and a matrix.
+    """
     games, contexts, num_hypotheses, num_messages = messages.ratios.shape
     ratios = np.ascontiguousarray(np.swapaxes(messages.ratios, 1, 2))
     return messages._replace(ratios=ratios.reshape(games, num_hypotheses, contexts * num_messages))

@@ -36,6 +36,12 @@ _LARGEST_DEVIATION = 1.0 - 1e-12
 _LARGEST_FLAT_AMPLITUDE = 1.0 - 1e-9
 """Largest amplitude of the star for TV, so that ``a tanh(eps/2)`` is below 1 in floats."""
 
+_NEAR_BEST = np.geomspace(1.0 / 16.0, 16.0, 2001)
+"""Multiples of the best amplitude for large T among which the best one is looked for."""
+
+_LARGEST_EPSILON = 300.0
+"""Largest eps for which bounds are computed."""
+
 _SUMMED = 64
 """Number of rounds that are summed one by one; the rest is bounded from below by an integral."""
 
@@ -118,31 +124,43 @@ def noninteractive_tv_lower_bound(num_hypotheses: int, horizon: int, epsilon: fl
 
 
 def _checked_game(num_hypotheses: int, horizon: int, epsilon: float) -> tuple[int, int]:
-    """K and T; epsilon is checked too."""
+    """Check the arguments of a bound, and return K and T as integers."""
     size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2, most=MOST_ROUNDS)
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    validation.squarable("epsilon", epsilon, most=300.0)
+    validation.squarable("epsilon", epsilon, most=_LARGEST_EPSILON)
     return size, rounds
 
 
 def _amplitudes(size: int, rounds: int, epsilon: float, loss: str) -> FloatArray:
-    """Amplitudes of stars to try, at most 1: any of them gives a bound."""
+    """Amplitudes a of the star to try, in (0, 1].
+
+    In the class ``hadamard-star`` a leaf differs from the centre by a Hadamard column times a. Every
+    amplitude gives a bound, so the largest may be taken.
+    """
     best_for_large_horizon = star_amplitude(size, rounds, epsilon, loss)
-    near = best_for_large_horizon * np.geomspace(1.0 / 16.0, 16.0, 2001)
-    return np.append(np.minimum(near, 1.0), 1.0)
+    near_best = np.minimum(best_for_large_horizon * _NEAR_BEST, 1.0)
+    return np.append(near_best, 1.0)
 
 
 # -- What a message tells about the leaves -------------------------------------------------------------
 
 
 def _kl_information(amplitudes: FloatArray, epsilon: float, shares: FloatArray) -> FloatArray:
-    """``kappa`` of the star for KL: bound on the sum over leaves of a message's KL from the centre's."""
-    return np.square(amplitudes * math.expm1(epsilon / 2.0)) * np.minimum(1.0, shares)
+    """Bound kappa on the sum over leaves of a message's KL from the centre's, on the star for KL.
+
+    ``kappa = (a (e^{eps/2} - 1))^2 min(1, c)``, for amplitudes a and shares c of the chi-square divergence.
+    """
+    chi_squares = np.square(amplitudes * math.expm1(epsilon / 2.0))
+    return chi_squares * np.minimum(1.0, shares)
 
 
 def _tv_information(amplitudes: FloatArray, epsilon: float, shares: FloatArray) -> FloatArray:
-    """``kappa`` of the star for TV."""
-    return np.square(amplitudes * math.sinh(epsilon / 2.0)) * shares
+    """Bound kappa on the sum over leaves of a message's KL from the centre's, on the star for TV.
+
+    ``kappa = (a sinh(eps/2))^2 c``, for amplitudes a and shares c of the chi-square divergence.
+    """
+    chi_squares = np.square(amplitudes * math.sinh(epsilon / 2.0))
+    return chi_squares * shares
 
 
 def _largest_deviation(amplitudes: FloatArray, epsilon: float) -> FloatArray:
@@ -167,7 +185,15 @@ def _forward_share(u: FloatArray) -> FloatArray:
 
 
 def _sum_of_fano(information: FloatArray, size: int, rounds: int) -> FloatArray:
-    """``sum_{t<T} max(0, 1 - (t kappa / K + log 2) / log K)``: the terms fall by the same amount."""
+    """``sum_{t<T} max(0, 1 - (t kappa / K + log 2) / log K)``: Fano's bounds on errors, summed.
+
+    The terms fall by the same amount, so the sum of the positive ones is their number times their mean.
+
+    Args:
+        information: kappa, the information of a message summed over the leaves, for each amplitude.
+        size: K.
+        rounds: T.
+    """
     first = 1.0 - math.log(2.0) / math.log(size)
     decrease = information / (size * math.log(size))
     num_positive = np.floor(first / np.maximum(decrease, np.finfo(np.float64).tiny)) + 1.0
@@ -177,7 +203,15 @@ def _sum_of_fano(information: FloatArray, size: int, rounds: int) -> FloatArray:
 
 
 def _sum_of_psi(rate: FloatArray, rounds: int) -> FloatArray:
-    """Lower bound on ``sum_{t<T} psi(rate t)``: as psi is convex, trapezia are above its integral."""
+    """Lower bound on ``sum_{t<T} psi(rate t)``, with ``psi(x) = 1 - min(sqrt(x/2), sqrt(1 - e^-x))``.
+
+    The first 64 terms are summed. As psi is convex, trapezoids are above it, so the other terms sum to at
+    least the integral from 64 to T plus half of the difference of psi at these two ends.
+
+    Args:
+        rate: information of a round, for each amplitude.
+        rounds: T.
+    """
     head = min(rounds, _SUMMED)
     one_by_one: FloatArray = _psi(np.multiply.outer(np.arange(head), rate)).sum(axis=0)
     integral = rounds * _mean_psi(rate * rounds) - head * _mean_psi(rate * head)
@@ -186,14 +220,18 @@ def _sum_of_psi(rate: FloatArray, rounds: int) -> FloatArray:
 
 
 def _psi(x: FloatArray) -> FloatArray:
-    """``1 - min(sqrt(x/2), sqrt(1 - e^-x))``: bound on ``1 - TV`` of laws with a KL of x."""
+    """``psi(x) = 1 - min(sqrt(x/2), sqrt(1 - e^-x))``: lower bound on ``1 - TV`` of laws with a KL of x."""
     by_pinsker = np.sqrt(x / 2.0)
     by_bretagnolle_huber = np.sqrt(-np.expm1(-x))
     return 1.0 - np.minimum(by_pinsker, by_bretagnolle_huber)
 
 
 def _mean_psi(x: FloatArray) -> FloatArray:
-    """Mean of psi on [0, x]."""
+    """Mean on [0, x] of ``psi(x) = 1 - min(sqrt(x/2), sqrt(1 - e^-x))``.
+
+    The first square root is the smaller one up to the crossing; there the mean is ``1 - (sqrt(2) / 3)
+    sqrt(x)``.
+    """
     start = np.minimum(x, _CROSSING)
     mean_of_start = 1.0 - math.sqrt(2.0) / 3.0 * np.sqrt(start)
 

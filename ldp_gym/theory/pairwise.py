@@ -18,6 +18,7 @@ posterior, is concave in w, so it is no less on the transcript than on the produ
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,15 @@ _PAIR_ROUNDING = 1e-11
 _SAME_RATIO = 5e-10
 """Relative distance from their mean below which two likelihoods count as equal: rounding makes as much."""
 
+_GRID_MARGIN = 1e-9
+"""Relative distance by which the grid goes beyond the largest log-likelihood ratio, for rounding."""
+
+_LONGEST_HORIZON = 10_000
+"""Largest horizon of a floor: each round costs a convolution."""
+
+_LARGEST_EPSILON = 20.0
+"""Largest eps of a floor."""
+
 _SAMPLES = 20_000
 """Number of real-valued messages to draw."""
 
@@ -72,32 +82,47 @@ def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> fl
             f"p and q must be distributions over the same labels, got {first.shape} and {second.shape}"
         )
     p, q = game_arrays.one_context(np.stack([first, second]), 2, first.shape[-1])
-    rounds = validation.whole("horizon (T)", horizon, least=1, most=10_000)
-    epsilon = validation.positive("epsilon", epsilon, most=20.0)
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=_LONGEST_HORIZON)
+    epsilon = validation.positive("epsilon", epsilon, most=_LARGEST_EPSILON)
 
-    step, law = dominating_law(p, q, epsilon)
-    if step == 0.0:  # messages tell nothing
+    law = dominating_law(p, q, epsilon)
+    if law.step == 0.0:
+        # Messages tell nothing: both stay equally likely.
         return float(rounds * _divergence(p, q, np.array([0.5]))[0])
+    return _sum_of_costs(p, q, law, rounds) * (1.0 - _PAIR_ROUNDING)
 
-    # After t messages the log-likelihood ratio is ``step i``, for whole numbers i up to the reach.
-    reach = math.ceil(min(_LARGEST_LOG_RATIO / step, rounds * (len(law) // 2)))
-    places = np.arange(-reach, reach + 1)
-    weights = 1.0 / (1.0 + np.exp(-step * places))
 
-    # Masses are sqrt(p q): those of p and q are e^(step i / 2) and e^(-step i / 2) times as large.
-    costs = np.cosh(step * places / 2.0) * _divergence(p, q, weights)
-    masses = (places == 0).astype(np.float64)
-    centre = len(law) // 2
-    steps_within_reach = law[max(0, centre - reach) : centre + reach + 1]
+def _sum_of_costs(p: FloatArray, q: FloatArray, law: DominatingLaw, rounds: int) -> float:
+    """Sum over the rounds of the least expected KL, if messages are draws of the dominating pair of laws.
+
+    After some messages the log-likelihood ratio is ``step i`` for a whole number i, up to a limit on either
+    side. For each i, ``affinities`` has the square root of the product of its probabilities under p and q:
+    those are ``e^(step i / 2)`` and ``e^(-step i / 2)`` times as large.
+
+    Args:
+        p: the first distribution, ``(M,)``.
+        q: the second distribution, ``(M,)``.
+        law: log-likelihood ratio of one message.
+        rounds: T.
+    """
+    steps_per_message = len(law.affinities) // 2
+    limit = math.ceil(min(_LARGEST_LOG_RATIO / law.step, rounds * steps_per_message))
+    steps = np.arange(-limit, limit + 1)
+    posterior = 1.0 / (1.0 + np.exp(-law.step * steps))
+    costs = np.cosh(law.step * steps / 2.0) * _divergence(p, q, posterior)
+
+    affinities = (steps == 0).astype(np.float64)
+    first = max(0, steps_per_message - limit)
+    of_message = law.affinities[first : steps_per_message + limit + 1]
     total = 0.0
     for _ in range(rounds):
-        cost = float(masses @ costs)
+        cost = float(affinities @ costs)
         total += cost
         if cost <= _NOTHING_LEFT * total:
             break
-        # What leaves the grid is known.
-        masses = np.convolve(masses, steps_within_reach, mode="same")
-    return total * (1.0 - _PAIR_ROUNDING)
+        # Ratios beyond the limit are dropped, as if the truth were known there: the floor stays below.
+        affinities = np.convolve(affinities, of_message, mode="same")
+    return total
 
 
 class DominatingLaw(NamedTuple):
@@ -113,28 +138,42 @@ class DominatingLaw(NamedTuple):
 
 
 def dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> DominatingLaw:
-    """The pair of laws whose hockey-stick divergences are F of this module, on a grid of ratios."""
+    """Return the pair of laws of which every eps-private message about p or q is a function with noise.
+
+    Its hockey-stick divergences are, on a grid of ratios g, the largest that such a message can have:
+    ``max(0, 1 - g, s E_g(p, q) + b (1 - g))`` with ``E_g(p, q) = sum_y max(p[y] - g q[y], 0)``,
+    ``s = tanh(eps/2)`` and ``b = 1 / (1 + e^eps)``. The law of the ratio follows from their slopes.
+    """
     signal = math.tanh(epsilon / 2.0)
     lie = 1.0 / (1.0 + math.exp(epsilon))
-    largest = max(0.0, _largest_log_ratio(p, q, signal, lie), _largest_log_ratio(q, p, signal, lie))
+    largest_up = _largest_log_ratio(p, q, signal, lie)
+    largest_down = _largest_log_ratio(q, p, signal, lie)
+    largest = max(0.0, largest_up, largest_down)
     if largest <= 0.0:
         return DominatingLaw(0.0, np.ones(1))
 
-    points = int(np.clip(math.ceil(largest / _RATIO_STEP), _LEAST_RATIO_POINTS, _MOST_RATIO_POINTS))
-    step = largest * (1.0 + 1e-9) / points
-    places = np.arange(-points - 1, points + 2)
+    wanted_points = math.ceil(largest / _RATIO_STEP)
+    points = int(np.clip(wanted_points, _LEAST_RATIO_POINTS, _MOST_RATIO_POINTS))
+    step = largest * (1.0 + _GRID_MARGIN) / points
+    steps = np.arange(-points - 1, points + 2)  # one more on either side, for the slopes
 
-    # gamma - 1 in place of gamma: no difference of large terms, however near p and q are.
-    excess = np.expm1(step * places)
+    # g - 1 in place of g: no difference of large terms, however near p and q are.
+    excess = np.expm1(step * steps)
     hockey_sticks = np.maximum(p - q - excess[:, None] * q, 0.0).sum(axis=1)
-    divergences = np.maximum(np.maximum(0.0, -excess), signal * hockey_sticks - lie * excess)
+    without_message = np.maximum(0.0, -excess)
+    divergences = np.maximum(without_message, signal * hockey_sticks - lie * excess)
     slopes = np.diff(divergences) / np.diff(excess)
     masses_of_q = np.maximum(np.diff(slopes), 0.0)  # at the grid points inside
-    return DominatingLaw(step, masses_of_q * np.exp(step * places[1:-1] / 2.0))
+    return DominatingLaw(step, masses_of_q * np.exp(step * steps[1:-1] / 2.0))
 
 
 def _largest_log_ratio(p: FloatArray, q: FloatArray, signal: float, lie: float) -> float:
-    """Largest ``log(P(z) / Q(z))`` of a private answer to "is it one of the labels that p likes most?"."""
+    """Largest log-likelihood ratio of p against q of a private yes-or-no answer about the label.
+
+    The question is whether the label is one of those where ``p / (p + q)`` is largest, for any number of
+    them. The answer yes has the probability ``lie + signal mass``, where ``mass`` is that of these
+    labels.
+    """
     preference = p / np.maximum(p + q, _TINY)
     order = np.argsort(-preference, kind="stable")
     advantage = np.cumsum((p - q)[order])
@@ -183,7 +222,7 @@ def pair_information(
         return pair_divergences(messages.chances, messages.ratios)
 
     information = np.zeros((size, size))
-    for j, k in zip(*np.triu_indices(size, 1), strict=True):
+    for j, k in combinations(range(size), 2):
         if among is not None and not among[j, k]:
             continue
         pair = [j, k]
@@ -196,7 +235,12 @@ def pair_information(
 
 
 def pair_divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
-    """The Jensen-Shannon divergences of all pairs, ``(K, K)``, from likelihood ratios ``(n, K)``."""
+    """Jensen-Shannon divergences of all pairs of hypotheses, ``(K, K)``.
+
+    Args:
+        chances: probabilities of n messages under some law, ``(n,)``.
+        ratios: likelihoods of the hypotheses relative to that law, ``(n, K)``.
+    """
     from scipy.special import xlog1py  # imported here: it would double the time of `import ldp_gym`
 
     size = ratios.shape[1]
@@ -205,10 +249,11 @@ def pair_divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
         one = ratios[:, [j]]
         others = ratios[:, j + 1 :]
         middle = (one + others) / 2.0
-        # With r_j = m (1 + d) and r_k = m (1 - d); no difference of large terms, however small d is.
-        d = (one - middle) / np.maximum(middle, _TINY)
-        d[np.abs(d) <= _SAME_RATIO] = 0.0
-        terms = middle * (xlog1py(1.0 + d, d) + xlog1py(1.0 - d, -d)) / 2.0
+        # The two ratios are middle (1 + offset) and middle (1 - offset): written with log(1 + offset),
+        # no two large terms are subtracted, however small the offset is.
+        offset = (one - middle) / np.maximum(middle, _TINY)
+        offset[np.abs(offset) <= _SAME_RATIO] = 0.0
+        terms = middle * (xlog1py(1.0 + offset, offset) + xlog1py(1.0 - offset, -offset)) / 2.0
         divergences[j, j + 1 :] = np.einsum("n,nk->k", chances, terms)
     return divergences + divergences.T
 

@@ -38,20 +38,28 @@ def half_space_kl_bound(
 ) -> float:
     """``sqrt(pi d T H) / s``: KL-risk on ``half-space``, without interaction (Theorem 4).
 
-    H is the entropy of the prior, ``log K`` if it is uniform. This bounds the risk of Bayes with this prior,
+    Here ``s = tanh(eps/2)``, d is the rank, and H the entropy of the prior, ``log K`` if it is uniform. This
+    bounds the risk of Bayes with this prior,
     *averaged* over truths drawn from it, for contexts that tell nothing of the truth beyond the transcript.
     With ``log K`` it also bounds the risk of the minimax learner at *every* truth, for contexts that may
     depend on the truth. For Bayes itself at every truth see :func:`half_space_worst_kl_bound`, which is the
-    smaller bound up to K = 4. For exact Lewis weights: docs/proofs.md says what the channel's few steps cost.
+    smaller bound up to K = 4. The channel has exact Lewis weights: docs/proofs.md says what few steps cost.
+
+    Args:
+        num_hypotheses: K.
+        horizon: T.
+        epsilon: one privacy level, or T levels.
+        rank: d, the dimension that the differences of hypotheses span; K - 1 when not given.
+        prior: weights ``(K,)`` that the posterior starts from; uniform when not given.
 
     Example:
         >>> round(half_space_kl_bound(16, 10_000, 1.0))
         2473
     """
-    dimension = _checked_rank(num_hypotheses, rank)
+    rank = _checked_rank(num_hypotheses, rank)
     entropy = _entropy(num_hypotheses, prior)
     noise = _root_noise(epsilon, _rounds(horizon))
-    return math.sqrt(math.pi * dimension * entropy) * noise
+    return math.sqrt(math.pi * rank * entropy) * noise
 
 
 def half_space_worst_kl_bound(
@@ -64,8 +72,16 @@ def half_space_worst_kl_bound(
 ) -> float:
     """``g(K) sqrt(pi d T log K / 4) / s``: KL-risk of Bayes on ``half-space`` at every truth.
 
-    Here ``g(K) = K log K / (K-1)`` (the corollary of Theorem 3). With a prior, K becomes one over its least
-    weight. Contexts may depend on the truth. For exact Lewis weights.
+    Here ``g(K) = K log K / (K-1)``, ``s = tanh(eps/2)`` and d is the rank (the corollary of Theorem 3).
+    With a prior, K becomes one over its least weight. Contexts may depend on the truth. The channel has
+    exact Lewis weights.
+
+    Args:
+        num_hypotheses: K.
+        horizon: T.
+        epsilon: one privacy level, or T levels.
+        rank: d; K - 1 when not given.
+        prior: positive weights ``(K,)``; uniform when not given.
     """
     odds = _least_odds(num_hypotheses, prior)
     squares = _half_space_squares(_checked_rank(num_hypotheses, rank), math.log(odds))
@@ -84,8 +100,9 @@ def half_space_tv_bound(
 ) -> float:
     """``sqrt(pi d log K / (4T)) / s``: averaged TV-risk of Bayes on ``half-space``, every truth (Theorem 3).
 
-    For one eps, T times its square bounds ``sum_t E TV_t^2``. With a prior, K becomes one over its least
-    weight. Contexts may depend on the truth. For exact Lewis weights.
+    Here ``s = tanh(eps/2)`` and d is the rank. For one eps, T times the square of the bound is one on
+    ``sum_t E TV_t^2``. With a prior, K becomes one over its least weight. Contexts may depend on the
+    truth. The channel has exact Lewis weights.
 
     Args:
         num_hypotheses: K.
@@ -110,6 +127,8 @@ def half_space_sample_size(
 ) -> int:
     """``pi d log K / (2 alpha s)^2``, rounded up: rounds to an averaged TV-risk of alpha, by Theorem 3.
 
+    The least T at which :func:`half_space_tv_bound` is at most alpha, with ``s = tanh(eps/2)``.
+
     Example:
         >>> half_space_sample_size(30_000, 0.1, 1.0)
         113738375
@@ -122,7 +141,14 @@ def half_space_sample_size(
 
 
 def _half_space_squares(rank: int, surprise: float) -> float:
-    """Bound on ``sum_t s_t^2 TV_t^2`` of Bayes, where its log-loss on messages is at most ``surprise``."""
+    """Bound ``pi d surprise / 4`` on ``sum_t s_t^2 TV_t^2`` of Bayes on ``half-space``.
+
+    ``TV_t`` is the total variation of round t and ``s_t = tanh(eps_t/2)``.
+
+    Args:
+        rank: d.
+        surprise: bound on the log-loss of Bayes on the messages, less that of the truth.
+    """
     return math.pi * rank * surprise / 4.0
 
 
@@ -132,8 +158,9 @@ def _half_space_squares(rank: int, surprise: float) -> float:
 def challenge_tv_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike) -> float:
     """``sqrt(2 (K-1) / T) / s``: averaged TV-risk on ``challenge`` at every truth (Theorem 1).
 
-    Of the posterior at rate 1/2 on the channel with ``turns=0``. Contexts may depend on the truth. For one
-    eps, T times its square bounds ``sum_t E TV_t^2``.
+    Here ``s = tanh(eps/2)``. The learner is the posterior at rate 1/2, and the channel has ``turns=0``.
+    Contexts may depend on the truth. For one eps, T times the square of the bound is one on
+    ``sum_t E TV_t^2``.
     """
     rounds = _rounds(horizon)
     squares = _challenge_squares(_size(num_hypotheses))
@@ -160,9 +187,10 @@ def challenge_kl_bound(
 def interactive_tv_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike) -> float:
     """Smallest proved bound on the averaged TV-risk of some interactive scheme, at every truth.
 
-    The smaller of :func:`challenge_tv_bound`, and ``sqrt(K log K / (2T)) / s``, which is smaller up to
-    K = 50: Bayes, where a public coin draws a hypothesis, all equally likely, and the user says whether it
-    gives the label more probability than the prediction does.
+    The smaller of :func:`challenge_tv_bound`, and ``sqrt(K log K / (2T)) / s`` with ``s = tanh(eps/2)``,
+    which is smaller up to K = 50. The scheme of the latter is Bayes, where a public coin draws a
+    hypothesis, all equally likely, and the user says whether it gives the label more probability than the
+    prediction does.
     """
     rounds = _rounds(horizon)
     squares = _interactive_squares(_size(num_hypotheses))
@@ -172,7 +200,7 @@ def interactive_tv_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLi
 def interactive_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
     """``min(2 (K-1), K log K / 2) / (alpha s)^2``, rounded up: rounds to an averaged TV-risk of alpha.
 
-    The least T at which :func:`interactive_tv_bound` is at most alpha.
+    The least T at which :func:`interactive_tv_bound` is at most alpha, with ``s = tanh(eps/2)``.
     """
     return _rounds_until(_interactive_squares(_size(num_hypotheses)), alpha, epsilon)
 
@@ -180,7 +208,8 @@ def interactive_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -
 def interactive_kl_bound(num_hypotheses: int, horizon: int, epsilon: npt.ArrayLike) -> float:
     """Smallest proved bound on the KL-risk of some explicit interactive scheme, at every truth.
 
-    ``min(2 sqrt(pi (K-1) T), g(K) sqrt(2 (K-1) T), g(K) sqrt(K log K T / 2)) / s``: Theorems 2 and 1
+    ``min(2 sqrt(pi (K-1) T), g(K) sqrt(2 (K-1) T), g(K) sqrt(K log K T / 2)) / s``, where
+    ``g(K) = K log K / (K-1)`` and ``s = tanh(eps/2)``: Theorems 2 and 1
     (:func:`challenge_kl_bound`), and the scheme of :func:`interactive_tv_bound`, the best up to K = 15.
     """
     size = _size(num_hypotheses)
@@ -194,9 +223,10 @@ def interactive_minimax_kl_bound(
 ) -> float:
     """Smallest proved bound on the minimax KL-risk with interaction: some scheme has it at every truth.
 
-    ``sqrt(2 pi (K-1) T) / s``, or up to K = 9 ``g(K) sqrt(min(K - 1, K log K / 2) T) / s``, where
-    ``g(K) = K log K / (K-1)``: the averages over a prior of Theorems 2 and 1, and a drawn hypothesis. The
-    proof, by a minimax theorem, does not construct the scheme. Contexts may depend on the truth.
+    ``sqrt(2 pi (K-1) T) / s``, or up to K = 9 ``g(K) sqrt(min(K - 1, K log K / 2) T) / s``, where ``g(K)
+    = K log K / (K-1)`` and ``s = tanh(eps/2)``: the averages over a prior of Theorems 2 and 1, and a
+    drawn hypothesis. The proof, by a minimax theorem, does not construct the scheme. Contexts may depend
+    on the truth.
     """
     size = _size(num_hypotheses)
     by_theorem = math.sqrt(2.0 * math.pi * (size - 1))
@@ -206,17 +236,17 @@ def interactive_minimax_kl_bound(
 
 
 def _challenge_squares(size: int) -> float:
-    """Bound on ``sum_t s_t^2 TV_t^2`` on ``challenge`` (Theorem 1)."""
+    """Bound ``2 (K-1)`` on ``sum_t tanh(eps_t/2)^2 TV_t^2`` on ``challenge`` (Theorem 1)."""
     return 2.0 * (size - 1)
 
 
 def _interactive_squares(size: int) -> float:
-    """Least bound on ``sum_t s_t^2 TV_t^2`` of an interactive scheme, at every truth."""
+    """Smallest bound on ``sum_t tanh(eps_t/2)^2 TV_t^2`` of an interactive scheme, at every truth."""
     return min(_challenge_squares(size), _drawn_squares(size))
 
 
 def _drawn_squares(size: int) -> float:
-    """Bound on ``sum_t s_t^2 TV_t^2`` where a uniformly drawn hypothesis asks."""
+    """Bound ``K log K / 2`` on ``sum_t tanh(eps_t/2)^2 TV_t^2`` where a uniformly drawn hypothesis asks."""
     return size * math.log(size) / 2.0
 
 
@@ -243,7 +273,7 @@ def rank(candidates: npt.ArrayLike, *, tolerance: float = 1e-8) -> int:
         raise ValueError(f"candidates must have shape (..., K, M) with K >= 2, got {tables.shape}")
     tolerance = validation.positive("tolerance", tolerance)
     differences = tables[..., 1:, :] - tables[..., :1, :]
-    left, singular_values, _ = np.linalg.svd(differences, full_matrices=False)
+    left, singular_values, _right = np.linalg.svd(differences, full_matrices=False)
     squares = np.square(left * singular_values[..., None, :])  # (..., K - 1, dimensions)
 
     # The squared distance from the first d vectors is the sum of the squares after them.
@@ -254,15 +284,17 @@ def rank(candidates: npt.ArrayLike, *, tolerance: float = 1e-8) -> int:
 
 
 def _rounds(horizon: int) -> int:
+    """T, checked to be a whole number of rounds."""
     return validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
 
 
 def _size(num_hypotheses: int) -> int:
+    """K, checked to be a whole number of at least 2."""
     return validation.whole("num_hypotheses (K)", num_hypotheses, least=2, most=MOST_ROUNDS)
 
 
 def _checked_rank(num_hypotheses: int, rank: int | None) -> int:
-    """The rank d, ``K - 1`` when not given."""
+    """The rank d, checked to be at most ``K - 1``, which it is when not given."""
     largest = _size(num_hypotheses) - 1
     if rank is None:
         return largest
@@ -287,7 +319,7 @@ def _root_noise(epsilon: npt.ArrayLike, rounds: int) -> float:
 
 
 def _entropy(num_hypotheses: int, prior: npt.ArrayLike | None) -> float:
-    """Entropy of the prior."""
+    """Entropy of the prior in nats; log K when it is not given."""
     size = _size(num_hypotheses)
     if prior is None:
         return math.log(size)
@@ -313,9 +345,16 @@ def _kl_per_tv(ratio: float) -> float:
 
 
 def _rounds_until(squares: float, alpha: float, epsilon: float) -> int:
-    """Least T with ``sqrt(squares / T) / s <= alpha``."""
+    """Least T with ``sqrt(squares / T) / tanh(eps/2) <= alpha``.
+
+    Args:
+        squares: bound on ``sum_t tanh(eps/2)^2 TV_t^2`` at any T, ``TV_t`` the total variation of round t.
+        alpha: averaged total variation to reach.
+        epsilon: the privacy level of all users.
+    """
     alpha = validation.positive("alpha", alpha)
     noise = squares / _signal(epsilon) ** 2
+    # Compared by their roots: alpha^2 may be 0 in floats.
     if math.sqrt(noise) / alpha > math.sqrt(MOST_ROUNDS):
         raise ValueError(
             f"alpha={alpha:g} takes more than {float(MOST_ROUNDS):g} rounds; raise alpha or eps"

@@ -45,7 +45,10 @@ _LARGEST_SQUARABLE_EPSILON = 350.0
 def wma_loss_regret(
     num_hypotheses: int, horizon: int, epsilon: float, delta: float, gamma: float | None = None
 ) -> float:
-    """``sqrt(2T log K) / c``: regret of Algorithm 1 in log-likelihoods (Lemma 4), noise within c'."""
+    """``sqrt(2T log K) / c``: regret of Algorithm 1 in log-likelihoods (Lemma 4), if the noise is within c'.
+
+    c' is the offset that all noise stays within, with high probability, and ``1 / c = log(KT) + 2 c'``.
+    """
     scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
     return _loss_regret(num_hypotheses, horizon, scale, gamma)
 
@@ -53,7 +56,10 @@ def wma_loss_regret(
 def exp3_loss_regret(
     num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None
 ) -> float:
-    """``sqrt(2TK log K) / c_pdp``: regret of Algorithm 2 in log-likelihoods (Lemma 7), noise within c'."""
+    """``sqrt(2TK log K) / c_pdp``: regret of Algorithm 2 in log-likelihoods (Lemma 7), if noise is within c'.
+
+    c' is the offset that all noise stays within, with high probability, and ``1 / c_pdp = log(KT) + 2 c'``.
+    """
     scale = single_noise_scale(num_hypotheses, horizon, epsilon)
     return math.sqrt(num_hypotheses) * _loss_regret(num_hypotheses, horizon, scale, gamma)
 
@@ -68,7 +74,10 @@ def _loss_regret(num_hypotheses: int, horizon: int, scale: float, gamma: float |
 def wma_regret_bound(
     num_hypotheses: int, horizon: int, epsilon: float, delta: float, gamma: float | None = None
 ) -> float:
-    """Algorithm 1's expected risk less OPT, whatever the truth (see this module's proof)."""
+    """Upper bound on Algorithm 1's expected risk less OPT, the least loss of a hypothesis, at any truth.
+
+    ``T/(T-1) (R + log(KT)) + T log(T/(T-1)) + e^-gamma T log(KT)``, with ``R = sqrt(2T log K) / c``.
+    """
     regret = wma_loss_regret(num_hypotheses, horizon, epsilon, delta, gamma)
     return _above_opt(regret, num_hypotheses, horizon, gamma)
 
@@ -76,18 +85,25 @@ def wma_regret_bound(
 def exp3_regret_bound(
     num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None
 ) -> float:
-    """Algorithm 2's expected risk less OPT, whatever the truth (see this module's proof)."""
+    """Upper bound on Algorithm 2's expected risk less OPT, the least loss of a hypothesis, at any truth.
+
+    ``T/(T-1) (R + log(KT)) + T log(T/(T-1)) + e^-gamma T log(KT)``, with ``R = sqrt(2TK log K) / c_pdp``.
+    """
     regret = exp3_loss_regret(num_hypotheses, horizon, epsilon, gamma)
     return _above_opt(regret, num_hypotheses, horizon, gamma)
 
 
 def _above_opt(regret: float, num_hypotheses: int, horizon: int, gamma: float | None) -> float:
-    """``T/(T-1) (R + log(KT)) + T log(T/(T-1)) + e^-gamma T log(KT)``, R the regret."""
+    """Bound on the risk above OPT: ``T/(T-1) (R + log(KT)) + T log(T/(T-1)) + e^-gamma T log(KT)``.
+
+    R is the regret in log-likelihoods, if the noise stays within its offset; ``e^-gamma`` bounds the
+    probability that it does not.
+    """
     log_kt = log_range(num_hypotheses, horizon)
-    stretch = horizon / (horizon - 1)
-    where_noise_is_small = stretch * (regret + log_kt) + horizon * math.log(stretch)
-    where_it_is_large = math.exp(-resolved_gamma(gamma, horizon)) * horizon * log_kt
-    return where_noise_is_small + where_it_is_large
+    ratio = horizon / (horizon - 1)
+    where_noise_is_small = ratio * (regret + log_kt) + horizon * math.log(ratio)
+    where_noise_is_large = math.exp(-resolved_gamma(gamma, horizon)) * horizon * log_kt
+    return where_noise_is_small + where_noise_is_large
 
 
 # -- Likelihood learners, in the log-loss of messages --------------------------------------------------
@@ -105,8 +121,10 @@ def fixed_share_bound(num_hypotheses: int, horizon: int, switches: int, share: f
     rounds = validation.whole("horizon (T)", horizon, least=switches + 1)
     stays = rounds - 1 - switches
     share = validation.fraction("share", share)
+    log_size = math.log(num_hypotheses)
+    log_switch = math.log(num_hypotheses / share)
     log_stay = math.log1p(-share * (1.0 - 1.0 / num_hypotheses))
-    return math.log(num_hypotheses) + switches * math.log(num_hypotheses / share) - stays * log_stay
+    return log_size + switches * log_switch - stays * log_stay
 
 
 def soft_bayes_bound(num_hypotheses: int, horizon: int, epsilon: float, rate: float) -> float:
@@ -124,7 +142,7 @@ def soft_bayes_bound(num_hypotheses: int, horizon: int, epsilon: float, rate: fl
     rounds = validation.whole("horizon (T)", horizon, least=1)
     rate = validation.positive("rate", rate, most=0.5)
     epsilon = validation.positive("epsilon", epsilon)
-    spread = math.inf
+    largest_square = math.inf
     if epsilon < _LARGEST_SQUARABLE_EPSILON:
-        spread = math.expm1(epsilon) ** 2
-    return math.log(num_hypotheses) / rate + rate * rounds * spread
+        largest_square = math.expm1(epsilon) ** 2
+    return math.log(num_hypotheses) / rate + rate * rounds * largest_square
