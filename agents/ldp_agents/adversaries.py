@@ -25,15 +25,20 @@ class PoolRows(NamedTuple):
 
 
 def read_pool_rows(rows: npt.NDArray[Any], num_hypotheses: int) -> PoolRows:
-    """Split observations ``(B, 2 K + 1 + 2 P)`` of LDPNature-v0 into their parts."""
+    """Split observations ``(B, 2 K + 1 + 2 P)`` of LDPNature-v0, K hypotheses and P contexts, into parts.
+
+    A row holds the posterior twice (its weights and their logarithms), the progress, and for each
+    context the logarithms of the expected loss and of the expected information.
+    """
     numbers = np.asarray(rows, dtype=np.float64)
-    first = 2 * num_hypotheses + 1
-    pool_size = (numbers.shape[1] - first) // 2
+    first_loss = 2 * num_hypotheses + 1
+    pool_size = (numbers.shape[1] - first_loss) // 2
+    first_information = first_loss + pool_size
     return PoolRows(
         weights=numbers[:, :num_hypotheses],
-        progress=numbers[:, first - 1],
-        losses=np.exp(numbers[:, first : first + pool_size]),
-        information=np.exp(numbers[:, first + pool_size :]),
+        progress=numbers[:, first_loss - 1],
+        losses=np.exp(numbers[:, first_loss:first_information]),
+        information=np.exp(numbers[:, first_information:]),
     )
 
 
@@ -69,6 +74,7 @@ class PoolPolicy(ABC):
 
     def learning_costs(self, rows: PoolRows) -> FloatArray:
         """Cost of learning at each context, ``(B, P)``: loss * min(rounds left, entropy / information)."""
+        # Progress is t / T: rounding restores the whole number of rounds.
         rounds_left = np.rint((1.0 - rows.progress) * self.game.horizon)[:, None]
         return learning_costs(rows.losses, rows.information, rows.weights, rounds_left)
 
@@ -86,6 +92,7 @@ class RandomContexts(PoolPolicy):
         self._rng = np.random.default_rng(validation.seed("seed", seed))
 
     def pick(self, rows: PoolRows) -> IntArray:
+        """Draw an index for each game."""
         num_games, pool_size = rows.losses.shape
         return np.asarray(self._rng.integers(pool_size, size=num_games))
 
@@ -114,9 +121,9 @@ class KeptContext(CostliestToLearn):
         episode_start: Any = None,
         deterministic: bool = True,
     ) -> tuple[IntArray, Any]:
-        """The contexts; they are the state too."""
+        """Indices ``(B,)`` of the contexts, as the action and as the state for the next round."""
         chosen = self(observations)
-        if state is not None:
+        if state is not None:  # games that do not begin now keep their context
             chosen = np.where(episode_start, chosen, state)
         return chosen, chosen
 

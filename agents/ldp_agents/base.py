@@ -47,7 +47,11 @@ class Learner(ABC):
     """Methods that ``play`` does not call: a subclass that overrides one of them is stepped."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Set ``play`` to None where a subclass or a mixin overrides a step but not ``play``."""
+        """Set ``play`` to None where a subclass or a mixin overrides a step but not ``play``.
+
+        Then the inherited ``play`` would not call the new step. The first class in the order of method
+        resolution that defines one of them decides.
+        """
         super().__init_subclass__(**options)
         steps: set[str] = set()
         for base in cls.__bases__:
@@ -71,7 +75,7 @@ class Learner(ABC):
 
     def restart(self, mask: BoolArray) -> None:
         """Begin a new episode in those games of the batch that ``mask`` selects."""
-        # Numbers would be taken for indices.
+        # NumPy would take whole numbers for indices of games.
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
             raise TypeError(f"mask must be a boolean array, one per game, got {mask!r}")
 
@@ -99,6 +103,7 @@ class Learner(ABC):
         rounds = np.array(observation["round"])[..., 0]
         begins = rounds == 0
 
+        # If the last round is not known, the learner was made or restarted in the middle of an episode.
         if begins.all():
             self.reset(begins.shape)
         elif self._last is not None:
@@ -112,9 +117,14 @@ class Learner(ABC):
         return self.predict(candidates)
 
     def _learn_last_round(self, message: Messages, begins: BoolArray) -> None:
-        """Learn from messages about the last round; a game that begins has no message."""
+        """Learn from messages about the last round.
+
+        Args:
+            message: the messages; those of games that begin are replaced.
+            begins: mask of games that begin a new episode, and have no message yet.
+        """
         assert self._last is not None
-        # Any valid message will do there: the game is restarted, and forgets it.
+        # Any valid message will do for them: they are restarted afterwards, and forget it.
         message[begins] = message[~begins][:1]
         self.update(self._last.candidates, message)
 
@@ -162,8 +172,8 @@ def update_all(learner: Learner, candidates: FloatArray, messages: Messages) -> 
         raise ValueError(
             f"{len(messages)} messages need candidates of {len(messages)} rounds, got {len(candidates)}"
         )
-    for here, message in zip(candidates, messages, strict=True):
-        learner.update(here, message)
+    for candidates_of_round, message in zip(candidates, messages, strict=True):
+        learner.update(candidates_of_round, message)
 
 
 class MixtureLearner(Learner):
@@ -220,6 +230,7 @@ class MixtureLearner(Learner):
         return self.game.channel.log_likelihood(messages, candidates, self.posterior)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin an episode in each of a batch of games, with the prior as the state."""
         super().reset(batch_shape)
         prior = self._prior
         self._state = np.broadcast_to(prior, (*batch_shape, prior.size)).copy()
@@ -228,13 +239,14 @@ class MixtureLearner(Learner):
             self._public = self.game.public_posterior(batch_shape)
 
     def restart(self, mask: BoolArray) -> None:
+        """Begin a new episode in those games of the batch that ``mask`` selects."""
         super().restart(mask)
         self._state[mask] = self._prior
         if self._public is not None:
             self._public.restart(mask)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
-        """The weighted mixture of the candidates."""
+        """The weighted mixture ``(..., M)`` of the candidates ``(..., K, M)``."""
         return self._predict(self.weights, self._check(candidates))
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
@@ -242,6 +254,7 @@ class MixtureLearner(Learner):
         return mixture(weights, candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from the messages of a round, and advance the public posterior of an adaptive channel."""
         message = self.game.channel.check_messages(message)
         candidates = self._check(candidates)
         self._check_games(message)
@@ -256,24 +269,25 @@ class MixtureLearner(Learner):
 
     def _check_games(self, messages: Messages) -> None:
         """Refuse messages ``(..., *message_shape)`` that are not one per game."""
-        games = self._state.shape[:-1]
-        given = messages.shape[: messages.ndim - len(self.game.channel.message_shape)]
-        if given != games:
+        batch_shape = self._state.shape[:-1]
+        num_batch_axes = messages.ndim - len(self.game.channel.message_shape)
+        given_shape = messages.shape[:num_batch_axes]
+        if given_shape != batch_shape:
             raise ValueError(
-                f"update() takes one message for each game, of batch shape {games}; got batch shape "
-                f"{given}. ldp_agents.update_all reads many messages of one game"
+                f"update() takes one message for each game, of batch shape {batch_shape}; got batch shape "
+                f"{given_shape}. ldp_agents.update_all reads many messages of one game"
             )
 
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
-        """Predict and learn n rounds.
+        """Predict and learn n rounds at once.
 
         Args:
             candidates: ``(B, n, K, M)``, or anything that broadcasts to it.
             messages: ``(B, n, *message_shape)``.
-            log_likelihoods: those of the messages, ``(B, n, K)``, where they are known; without
-                them an adaptive channel is played round by round.
+            log_likelihoods: log-likelihoods of the messages under each hypothesis, ``(B, n, K)``,
+                if they are known; without them an adaptive channel is played round by round.
 
         Returns:
             The predictions ``(B, n, M)``, each before the round's message.
@@ -312,24 +326,27 @@ class ExponentialWeights(MixtureLearner):
 
     @property
     def weights(self) -> FloatArray:
-        totals = self._state.copy()
+        """The weights ``(..., K)`` of the hypotheses, summing to one."""
+        totals = self._state.copy()  # which are overwritten
         return self._weigh(totals, axis=-1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
-        """The weights from summed losses, along the given axis. It may overwrite the totals."""
+        """Weights from summed losses, whose hypotheses are on this axis; the losses may be overwritten."""
         totals *= -self.rate
         return softmax(totals, axis=axis, out=totals)
 
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
+        """Add the losses of a round's messages to the sums."""
         self._state = self._state + self.losses(message, candidates)
 
     def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        """Learn from n rounds ``(B, n, ...)``; return the weights ``(B, n, K)`` before each."""
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
         losses = np.swapaxes(self.losses(messages, candidates), -1, -2)
         totals = np.empty(losses.shape)
         totals[..., 0] = self._state
         totals[..., 1:] = losses[..., :-1]
-        np.cumsum(totals, axis=-1, out=totals)
+        np.cumsum(totals, axis=-1, out=totals)  # of all rounds before each
         self._state = totals[..., -1] + losses[..., -1]
 
         weights = self._weigh_along(totals)
@@ -347,4 +364,5 @@ class SmoothedLearner(ExponentialWeights):
     """
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
+        """Smoothed predictions ``(..., M)`` from weights ``(..., K)`` and candidates ``(..., K, M)``."""
         return self.game.clipping.smooth(weights, candidates)

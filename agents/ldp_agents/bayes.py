@@ -79,12 +79,15 @@ class Bayes(ExponentialWeights):
         return self._start
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin an episode in each of a batch of games, and forget the smallest posteriors."""
         super().reset(batch_shape)
-        self._least = np.ones(self._state.shape)  # least posterior weight in earlier rounds
+        # Smallest posterior weight of each hypothesis in earlier rounds, (..., K).
+        self._smallest_posterior = np.ones(self._state.shape)
 
     def restart(self, mask: BoolArray) -> None:
+        """Begin a new episode in those games of the batch that ``mask`` selects."""
         super().restart(mask)
-        self._least[mask] = 1.0
+        self._smallest_posterior[mask] = 1.0
 
     def confidence_set(self, alpha: float) -> BoolArray:
         """Return a mask ``(..., K)`` of hypotheses not ruled out: a confidence set for the truth.
@@ -101,33 +104,46 @@ class Bayes(ExponentialWeights):
         alpha = validation.fraction("alpha", alpha)
         posterior = self._posterior(self._state, axis=-1)
         prior = self._posterior(self._start, axis=-1)
-        least_ever = np.minimum(self._least, posterior)
-        return least_ever > alpha * prior
+        smallest_ever = np.minimum(self._smallest_posterior, posterior)
+        return smallest_ever > alpha * prior
 
     def _posterior(self, totals: FloatArray, axis: int) -> FloatArray:
-        """The posterior at rate 1 from summed losses, along the given axis."""
-        trailing_axes = tuple(range(1, -axis))
+        """The posterior at rate 1, from summed losses.
+
+        Args:
+            totals: summed losses of the hypotheses.
+            axis: axis of the hypotheses, negative.
+        """
+        trailing_axes = tuple(range(1, -axis))  # the axes behind that of the hypotheses
         offset = np.expand_dims(self._offset, trailing_axes)
         return softmax(offset - totals, axis=axis)
 
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from a round's messages, and note the posterior before them."""
         posterior = self._posterior(self._state, axis=-1)
-        self._least = np.minimum(self._least, posterior)
+        self._smallest_posterior = np.minimum(self._smallest_posterior, posterior)
         super()._learn(candidates, message)
 
     def _weigh_along(self, totals: FloatArray) -> FloatArray:
-        weighs_otherwise = type(self)._weigh is not Bayes._weigh
-        if self.rate != 1.0 or weighs_otherwise:
-            posterior = self._posterior(totals, axis=-2)
-            weights = super()._weigh_along(totals)
-        else:
+        """Weights from summed losses ``(B, K, n)`` before each of n rounds; note the posteriors there."""
+        is_posterior = self.rate == 1.0 and type(self)._weigh is Bayes._weigh
+        if is_posterior:
             weights = super()._weigh_along(totals)
             posterior = weights
-        self._least = np.minimum(self._least, posterior.min(axis=-1))
+        else:
+            # First the posterior: the weights overwrite the totals.
+            posterior = self._posterior(totals, axis=-2)
+            weights = super()._weigh_along(totals)
+        smallest_here = posterior.min(axis=-1)
+        self._smallest_posterior = np.minimum(self._smallest_posterior, smallest_here)
         return weights
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """Negative log-likelihoods, ``-log sum_y f_k[y] q(z | y)``, at most 1e6 each."""
+        """Negative log-likelihoods ``(..., K)`` of the messages under the hypotheses, at most 1e6 each.
+
+        Hypothesis k gives message z the likelihood ``sum_y f_k[y] q(z | y)``, where ``q(z | y)`` is the
+        channel's probability of z for label y.
+        """
         return -finite(self.log_likelihoods(messages, candidates))
 
 
@@ -137,9 +153,9 @@ def starting_losses(prior: FloatArray, rate: float) -> FloatArray:
     >>> starting_losses(np.array([1.0, 0.0]), rate=0.5).tolist()
     [0.0, inf]
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a weight of 0 has an infinite loss
         log_prior = np.log(prior)
-    return np.maximum(-log_prior, 0.0) / rate
+    return np.maximum(-log_prior, 0.0) / rate  # rounding may leave a weight above 1
 
 
 class MLE(SmoothedLearner, Bayes):
@@ -150,8 +166,9 @@ class MLE(SmoothedLearner, Bayes):
     """
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
-        least = totals.min(axis=axis, keepdims=True)
-        leads = (totals <= least + _TIE).astype(np.float64)
+        """Equal weights of the hypotheses with the smallest summed loss, along their axis."""
+        smallest = totals.min(axis=axis, keepdims=True)
+        leads = (totals <= smallest + _TIE).astype(np.float64)
         return leads / leads.sum(axis=axis, keepdims=True)
 
 

@@ -11,16 +11,16 @@ from ldp_gym import Channel, Game
 from ldp_gym.core.arrays import FloatArray, Messages, softmax
 from ldp_gym.core.errors import IncompatibleChannelError
 
-_LEAST_SPREAD = 1e-12
-"""Spread below which estimates count as equal: a rate of one over it would amplify rounding."""
+_SMALLEST_DEVIATION = 1e-12
+"""Relative standard deviation below which estimates count as equal: they differ by rounding only."""
 
 
 class CentredEXP3(SmoothedLearner):
     """EXP3 on loss estimates without the paper's offset, for every channel.
 
     The offset drowns the signal. These are exponential weights on the channel's ``loss_estimates``.
-    The rate ``sqrt(2 log K / V_t)`` needs no
-    horizon: V_t sums up the squared spread of the estimates so far.
+    The rate ``sqrt(2 log K / V_t)`` needs no horizon: V_t is the sum of the variances, over the
+    hypotheses, of the estimates so far.
     """
 
     @property
@@ -29,10 +29,13 @@ class CentredEXP3(SmoothedLearner):
         return np.zeros(self.game.num_hypotheses + 1)
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The channel's loss estimates, with their spread as a last entry."""
+        """Loss estimates of each message, and their variance over the hypotheses: ``(..., K + 1)``."""
         estimates = self._estimates(messages, candidates)
         variance = estimates.var(axis=-1)
-        rounding = _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0]))
+
+        # Where all estimates are equal but for rounding, any of them shows their size.
+        squared_size = 1.0 + np.square(estimates[..., 0])
+        rounding = _SMALLEST_DEVIATION**2 * squared_size
         variance = np.where(variance > rounding, variance, 0.0)
         return np.concatenate([estimates, variance[..., None]], axis=-1)
 
@@ -41,12 +44,13 @@ class CentredEXP3(SmoothedLearner):
         return self.game.channel.loss_estimates(messages, candidates, self.posterior)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
+        """Exponential weights from summed estimates and their summed variance, K + 1 along an axis."""
         num_hypotheses = self.game.num_hypotheses
-        losses, squared_spread = np.split(totals, [num_hypotheses], axis=axis)
+        losses, total_variance = np.split(totals, [num_hypotheses], axis=axis)
 
-        # Before the first message that says anything the rate is 0.
-        spread = np.sqrt(np.where(squared_spread > 0.0, squared_spread, np.inf))
-        rate = math.sqrt(2.0 * math.log(num_hypotheses)) / spread
+        # While the total variance is 0 the messages have not told hypotheses apart: the rate is 0.
+        deviation = np.sqrt(np.where(total_variance > 0.0, total_variance, np.inf))
+        rate = math.sqrt(2.0 * math.log(num_hypotheses)) / deviation
         return softmax(-rate * losses, axis=axis)
 
 
@@ -70,4 +74,5 @@ class Unbiased(CentredEXP3):
             )
 
     def _estimates(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """Unbiased loss estimates ``(..., K)`` of the messages ``(..., *message_shape)``."""
         return self.game.channel.unbiased_losses(messages, candidates, self.posterior)

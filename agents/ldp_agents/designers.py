@@ -32,16 +32,26 @@ class QuestionPolicy(ABC):
         """Contrasts ``(B, K)`` for posteriors ``(B, K)`` and candidates ``(K, M)`` or ``(B, K, M)``."""
 
     def __call__(self, observations: npt.NDArray[Any]) -> FloatArray:
-        """Contrasts ``(B, K)`` for observations ``(B, n)``; the candidates end a row if they vary."""
+        """Contrasts ``(B, K)`` for observations ``(B, n)`` of LDPAsk-v0.
+
+        A row begins with the posterior (K weights). If the candidates vary it ends with them: K M
+        probabilities behind the first 2 K + 1 numbers.
+        """
         numbers = np.asarray(observations, dtype=np.float64)
+        num_games = len(numbers)
         num_hypotheses = self.game.num_hypotheses
+        weights = numbers[:, :num_hypotheses]
+
         first = 2 * num_hypotheses + 1
         if numbers.shape[1] > first:
-            candidates = numbers[:, first:].reshape(len(numbers), num_hypotheses, -1)
+            candidates = numbers[:, first:].reshape(num_games, num_hypotheses, -1)
         else:
-            assert self.game.hypotheses is not None, "redrawn candidates are observed"
-            candidates = self.game.hypotheses(np.zeros(self.game.hypotheses.context_dim))
-        return self.ask(numbers[:, :num_hypotheses], candidates)
+            hypotheses = self.game.hypotheses
+            assert hypotheses is not None, "redrawn candidates are observed"
+            candidates = hypotheses(
+                np.zeros(hypotheses.context_dim)
+            )  # without contexts: any will do
+        return self.ask(weights, candidates)
 
     def predict(
         self,

@@ -70,11 +70,17 @@ class MinimaxBayes(Bayes):
 
 
 def _prior_of(rules: Rules, episodes: int, seed: int) -> FloatArray:
-    """Return the least favourable prior of a game, from an earlier search if there was one."""
+    """Return the least favourable prior ``(K,)`` of a game, from an earlier search if there was one.
+
+    Args:
+        rules: the game.
+        episodes: largest number of episodes per truth in the search.
+        seed: seed of the first of these episodes.
+    """
     try:
         key = (rules.key, episodes, seed)
     except (TypeError, ValueError):
-        # A custom part that cannot be told from others, or a channel without privacy.
+        # No key: a custom part that cannot be told from others, or a channel without privacy.
         return least_favourable_prior(rules, episodes=episodes, seed=seed)
     if key not in _PRIORS:
         _PRIORS[key] = least_favourable_prior(rules, episodes=episodes, seed=seed)

@@ -60,12 +60,15 @@ class LikelihoodLearner(MixtureLearner):
         return np.exp(log_ratios(log_likelihoods))
 
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from the likelihoods of a round's messages."""
         self.learn(self.relative_likelihoods(message, candidates))
 
     def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        """Learn from n rounds ``(B, n, ...)``; return the weights ``(B, n, K)`` before each."""
         likelihoods = self.relative_likelihoods(messages, candidates)
         weights = np.empty(likelihoods.shape)
-        for t in range(likelihoods.shape[1]):
+        num_rounds = likelihoods.shape[1]
+        for t in range(num_rounds):
             weights[:, t] = self.weights
             self.learn(likelihoods[:, t])
         return weights
@@ -83,7 +86,7 @@ class LinearWeights(LikelihoodLearner):
         return uniform_distribution(self.game.num_hypotheses)
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Apply :meth:`advance`, floor, normalise."""
+        """Advance the weights by a round, keep them above a floor, and normalise them."""
         advanced = self.advance(self._state, likelihoods)
         weights = np.maximum(advanced, _WEIGHT_FLOOR)
         self._state = weights / np.add.reduce(weights, axis=-1, keepdims=True)
@@ -99,8 +102,9 @@ def finite_logs(likelihoods: FloatArray) -> FloatArray:
     >>> finite_logs(np.array([1.0, 0.0])).tolist()
     [0.0, -1000000.0]
     """
-    with np.errstate(divide="ignore"):
-        return finite(np.log(likelihoods))
+    with np.errstate(divide="ignore"):  # the logarithm of 0
+        logs = np.log(likelihoods)
+    return finite(logs)
 
 
 class FixedShare(LinearWeights):
@@ -194,6 +198,7 @@ class Pairs(LikelihoodLearner):
 
     @property
     def weights(self) -> FloatArray:
+        """The mean of the mixtures under their posterior, ``(..., K)``."""
         return softmax(self._state) @ self._mixtures
 
     @property
@@ -201,13 +206,13 @@ class Pairs(LikelihoodLearner):
         return self._log_prior
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Apply Bayes' rule to the mixtures; likelihoods mix as the hypotheses do."""
+        """Apply Bayes' rule to the mixtures; likelihoods ``(..., K)`` mix as the hypotheses do."""
         likelihoods_of_mixtures = likelihoods @ self._mixtures.T
         self._state = self._state + log_ratios(finite_logs(likelihoods_of_mixtures))
 
 
 def mixtures_of_two(num_hypotheses: int) -> FloatArray:
-    """Five mixtures of every pair of hypotheses: weights ``(N, K)``."""
+    """Weights ``(N, K)`` of five mixtures of every pair of K hypotheses, ``N = 5 K (K - 1) / 2``."""
     if num_hypotheses > _MOST_HYPOTHESES:
         raise ValueError(
             f"'pairs' keeps {len(_PAIR_SHARES)} mixtures of every pair of hypotheses, and takes at "
@@ -215,12 +220,13 @@ def mixtures_of_two(num_hypotheses: int) -> FloatArray:
             f"take more"
         )
     first, second = np.triu_indices(num_hypotheses, 1)
-    pair = np.arange(len(first))
+    num_pairs = len(first)
+    pairs = np.arange(num_pairs)
     shares = np.array(_PAIR_SHARES)
 
-    mixtures = np.zeros((len(pair), len(shares), num_hypotheses))
-    mixtures[pair, :, first] = shares
-    mixtures[pair, :, second] = 1.0 - shares
+    mixtures = np.zeros((num_pairs, len(shares), num_hypotheses))
+    mixtures[pairs, :, first] = shares
+    mixtures[pairs, :, second] = 1.0 - shares
     return mixtures.reshape(-1, num_hypotheses)
 
 
@@ -246,6 +252,7 @@ class Robust(LikelihoodLearner):
 
     @property
     def weights(self) -> FloatArray:
+        """The experts' weights of the hypotheses ``(..., K)``, averaged by the trust in the experts."""
         return np.einsum("...e,...ek->...k", self.trust, self._expert_weights())
 
     @property
@@ -258,17 +265,19 @@ class Robust(LikelihoodLearner):
         return np.log(PRIOR)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin an episode in each of a batch of games, for all experts."""
         super().reset(batch_shape)
         for expert in self._experts:
             expert.reset(batch_shape)
 
     def restart(self, mask: BoolArray) -> None:
+        """Begin a new episode in those games of the batch that ``mask`` selects, for all experts."""
         super().restart(mask)
         for expert in self._experts:
             expert.restart(mask)
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Apply Bayes' rule to the experts, and let each of them learn."""
+        """Apply Bayes' rule to the experts, then let each of them learn from likelihoods ``(..., K)``."""
         likelihoods_by_expert = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
         self._state = self._state + log_ratios(finite_logs(likelihoods_by_expert))
         for expert in self._experts:
