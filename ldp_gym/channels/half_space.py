@@ -6,11 +6,13 @@ standard normal, where ``L L^T = A = sum_y u_y u_y^T / tau_y``, and tau are the 
 ``tau_y = |L^-1 u_y|``, a fixed point. docs/proofs.md proves, for mixtures f, p of the hypotheses
 and S the positive side,
 
-    ``E (f(S) - p(S))^2 >= 2 TV(f, p)^2 / (pi (K - 1))``.
+    ``E (f(S) - p(S))^2 >= 2 TV(f, p)^2 / (pi d)``,
 
-In floats a hypothesis within :data:`SAME` of the span of others counts as one of the span, which
-costs at most ``2 SAME (1 + sqrt(pi (K - 1) / 2))`` of the TV. The u_y are in the coordinates of a
-basis, so that at most ``min(K, M)`` coefficients are not 0.
+where d is the rank of the differences ``f_k - f_1``, at most ``min(K, M) - 1``. The bounds on the
+TV-risk (Theorem 3) and on the KL-risk (Theorem 4 of docs/theory.md) follow. In floats a hypothesis
+within :data:`SAME` of the span of others counts as one of the span, which costs at most
+``2 SAME (1 + sqrt(pi d / 2))`` of the TV. The u_y are in the coordinates of a basis, so that at
+most ``d + 1`` coefficients are not 0.
 """
 
 from __future__ import annotations
@@ -78,9 +80,11 @@ class HalfSpace(BitChannel):
     When to use it: users answer all at once, and nothing is known of class and contexts: it is
     never blind, and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`,
     whatever M, but for the little that rounding and stopping at eight Lewis steps cost
-    (docs/proofs.md). A new table takes time of order ``M min(K, M)^2``, seconds where both are 500;
-    min(K, M) is at most 32,768. ``turned=0.5`` pays less on random tables. When not: an adaptive
-    channel pays less where users can wait for each other, and above eps = 2 one bit is too little.
+    (docs/proofs.md). Its KL-risk, averaged over a uniform truth, is at most
+    :func:`ldp_gym.theory.half_space_kl_bound` (Theorem 4 of docs/theory.md). A new table takes time
+    of order ``M min(K, M)^2``, seconds where both are 500; min(K, M) is at most 32,768.
+    ``turned=0.5`` pays less on random tables. When not: an adaptive channel pays less where users
+    can wait for each other, and above eps = 2 one bit is too little.
 
     The arguments that are not listed here are those of every :class:`Channel`.
 
@@ -102,7 +106,7 @@ class HalfSpace(BitChannel):
 
     @property
     def _dimensions(self) -> int:
-        """Largest dimension of the span of the hypotheses' differences."""
+        """Largest rank of the hypotheses' differences: ``min(K, M) - 1``."""
         return min(self.num_hypotheses, self.num_labels) - 1
 
     def _terms(self, candidates: FloatArray) -> Terms:
@@ -119,14 +123,19 @@ class HalfSpace(BitChannel):
         return np.where(coins[..., -1:] < self.turned, turned, contrast)
 
     def _plane(self, coins: FloatArray, candidates: FloatArray) -> FloatArray:
-        """Return the contrasts ``(..., K)`` of random planes, for uniforms ``(..., n)``."""
+        """Return the contrasts ``(..., K)`` of random planes, for uniforms ``(..., n)``.
+
+        The coefficients of the hypotheses of a basis are ``L^-T g``, for normal numbers g and the
+        triangular factor L of the table's geometry (:class:`LewisFactor`). The first hypothesis
+        gets minus their sum, and the others 0. A contrast is scaled to a largest coefficient of 1.
+        """
         if candidates.ndim == 2:
             factor = _kept_factor(np.ascontiguousarray(candidates).tobytes(), candidates.shape)
         else:
             factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
 
-        # The axis of the dimensions comes first from here on. Behind it, the tables' and the coins'
-        # leading axes broadcast, so that both need the same number of them.
+        # The axis of the n dimensions comes first from here on. Behind it, the tables' and the
+        # coins' leading axes broadcast, so that both need the same number of them.
         leading_axes = max(coins.ndim - 1, candidates.ndim - 2)
         tables = _with_axes(candidates.shape[:-2], leading_axes)
         noise = np.moveaxis(normal(coins), -1, 0)
@@ -136,8 +145,8 @@ class HalfSpace(BitChannel):
         basis = factor.basis.reshape(-1, *tables)
         coefficients = _solve_transposed(lower, inverse, noise)
 
-        # Row K takes what belongs to no hypothesis, where a basis has ended. The first hypothesis,
-        # from which all differences are taken, makes the coefficients sum to 0.
+        # A basis of fewer than n hypotheses is filled up with the index K: an extra row, dropped
+        # afterwards, takes these coefficients.
         contrast = np.zeros((self.num_hypotheses + 1, *coefficients.shape[1:]))
         np.put_along_axis(contrast, basis, coefficients, axis=0)
         contrast[0] = -sums_in_order(np.moveaxis(coefficients, 0, -1))[..., 0]
@@ -148,7 +157,12 @@ class HalfSpace(BitChannel):
 
 
 def _with_axes(shape: tuple[int, ...], number: int) -> tuple[int, ...]:
-    """Return a shape with ones in front, so that it has the given number of axes."""
+    """Return a shape with ones in front, so that it has the given number of axes.
+
+    Example:
+        >>> _with_axes((5,), 3)
+        (1, 1, 5)
+    """
     return (1,) * (number - len(shape)) + shape
 
 
@@ -195,17 +209,19 @@ def turn_contrast(
     return np.where(answers_differ, turned / np.where(answers_differ, largest, 1.0), contrast)
 
 
-# # -- The geometry, for tables (K, M, B): elementwise along the batch, so that no bit depends on it
-# --
+# -- The geometry of tables (K, M, B): elementwise along the batch, so that no bit depends on it
 
 
 class LewisFactor(NamedTuple):
-    """The geometry of tables, in the coordinates of a basis of d hypotheses or fewer.
+    """Geometry of B tables: the triangular factor L of A, in the coordinates of a basis.
+
+    ``A = sum_y u_y u_y^T / tau_y``, where ``u_y`` has the differences ``f_k[y] - f_1[y]`` of the
+    hypotheses k of the basis, and tau are the Lewis weights. A basis has at most n hypotheses.
 
     Attributes:
-        lower: L below its diagonal, ``(d, d, B)``.
-        inverse: 1 over the diagonal of L, ``(d, B)``; 0 where the basis has ended.
-        basis: the hypotheses of the basis, counted from 0, ``(d, B)``; K where it has ended.
+        lower: L below its diagonal, ``(n, n, B)``.
+        inverse: 1 over the diagonal of L, ``(n, B)``; 0 where the basis has ended.
+        basis: the hypotheses of the basis, counted from 0, ``(n, B)``; K where it has ended.
     """
 
     lower: FloatArray
@@ -231,12 +247,18 @@ class _Triangle(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _kept_factor(table: bytes, shape: tuple[int, int]) -> LewisFactor:
-    """Return the geometry of one table, given as the bytes of its numbers."""
+    """Return the geometry of one table, given as the bytes of its numbers, a key for the cache."""
     return _lewis_factor(np.frombuffer(table).reshape(1, *shape))
 
 
 def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return ``L^-T g``, ``(d, ...)``, for normal numbers g ``(d, ...)``, by back substitution."""
+    """Return ``L^-T g``, ``(n, ...)``, for numbers g ``(n, ...)``, by back substitution.
+
+    Args:
+        lower: L below its diagonal, ``(n, n, ...)``.
+        inverse: 1 over the diagonal of L, ``(n, ...)``.
+        noise: g, ``(n, ...)``.
+    """
     solution = np.broadcast_to(noise, np.broadcast_shapes(inverse.shape, noise.shape)).copy()
     for j in reversed(range(len(solution))):
         solution[j] *= inverse[j]
@@ -245,7 +267,7 @@ def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray)
 
 
 def _lewis_factor(tables: FloatArray) -> LewisFactor:
-    """Return the geometry of tables ``(B, K, M)``, worked out chunk by chunk."""
+    """Return the geometry of tables ``(B, K, M)``, a few tables at a time to save memory."""
     at_once = max(1, _NUMBERS_AT_ONCE // tables[0].size)
     starts = range(0, len(tables), at_once)
     factors = [_factor_chunk(tables[start : start + at_once]) for start in starts]
@@ -257,13 +279,15 @@ def _lewis_factor(tables: FloatArray) -> LewisFactor:
 
 
 def _factor_chunk(tables: FloatArray) -> LewisFactor:
-    """Return the geometry of tables ``(B, K, M)`` that are worked on together."""
+    """Return the geometry of tables ``(B, K, M)``, with Lewis weights by fixed-point iteration.
+
+    The first hypotheses are the basis, unless one of them is nearly in the span of those before it;
+    for such tables a basis is looked for.
+    """
     differences_of_tables = differences(tables).values[:, 1:]
     points = np.ascontiguousarray(np.moveaxis(differences_of_tables, 0, -1))  # u, (K - 1, M, B)
     lengths = np.sqrt(sum(np.square(row) for row in points))  # |u_y|, (M, B)
 
-    # The first hypotheses are a good basis, unless one of them is nearly in the span of those
-    # before it.
     size = min(len(points), len(lengths) - 1)
     basis = np.repeat(np.arange(size)[:, None], len(tables), axis=1)
     used = np.ones(basis.shape, dtype=np.bool_)
@@ -274,6 +298,7 @@ def _factor_chunk(tables: FloatArray) -> LewisFactor:
     is_bad = is_near.any(axis=0)
 
     if is_bad.any():
+        # From here on the points are those of the basis of each table.
         basis[:, is_bad] = _find_basis(points[..., is_bad], lengths[:, is_bad])
         used = basis < len(points)
         rows = np.where(used, basis, 0)

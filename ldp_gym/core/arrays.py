@@ -40,10 +40,11 @@ _UNDERFLOW = -745.2
 
 
 def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
-    """Index the trailing axes elementwise, broadcasting over the leading ones.
+    """Pick entries along the trailing axes, one index for each position of the leading axes.
 
-    ``at(candidates, j, y)`` is the array of ``candidates[..., j, y]`` where ``j`` and ``y`` have
-    the leading axes' shape, or one that broadcasts with it. Slices may stand at the end.
+    ``at(candidates, j, y)`` has the entry ``candidates[g, j[g], y[g]]`` at every position g of the
+    leading axes, with which the shapes of ``j`` and ``y`` broadcast. The last indices may be
+    slices.
 
     Example:
         >>> rows = np.array([[10, 11, 12], [20, 21, 22]])
@@ -75,10 +76,12 @@ def per_table(work: Callable[..., Result]) -> Callable[..., Result]:
     results: dict[tuple[int, ...], _Kept] = {}
 
     def forget(_: ref[npt.NDArray[Any]]) -> None:
+        """Drop the result when its table is garbage collected."""
         results.clear()
 
     @wraps(work)
     def look_up(*arguments: Any) -> Result:
+        """Return the result that is kept for these arguments, or work it out."""
         table = next(argument for argument in arguments if isinstance(argument, np.ndarray))
 
         # A view is read-only in earnest if the array that owns its memory is.
@@ -132,9 +135,9 @@ def uniform_distribution(*shape: int) -> FloatArray:
 
 
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return ``sum_y a[y] b[y]`` along the last axis, for losses.
+    """Return the sums ``sum_y a[y] b[y]`` along the last axis of two arrays.
 
-    The last bit may depend on the shape of a batch: never use it to decide a label or a message.
+    The last bit may depend on the shape of a batch, so a label or a message may not depend on it.
     """
     one_row_each = a.ndim == b.ndim == 2 and len(a) == len(b) == 1
     if one_row_each:  # the case of one game, where the call itself is what takes time
@@ -148,7 +151,7 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def row_sums(array: FloatArray) -> FloatArray:
-    """Return the sums along the last axis; as in :func:`inner`, the last bit may vary."""
+    """Return the sums along the last axis; the last bit may depend on the shape of the batch."""
     # A product with ones takes a fraction of the time of a reduction.
     ones = _ones(array.shape[-1])
     if array.size >= _SMALL_ARRAY:
@@ -158,6 +161,7 @@ def row_sums(array: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _ones(length: int) -> FloatArray:
+    """Return ones ``(length,)``."""
     return np.ones(length)
 
 
@@ -215,22 +219,31 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return ``matrix @ v`` for every vector v of ``(..., n)``."""
+    """Return the products ``(..., k)`` of a matrix ``(k, n)`` with vectors ``(..., n)``.
+
+    The fastest of three ways is taken. With few vectors the last bit of a product does not depend
+    on the other vectors of the batch.
+    """
     if vectors.ndim >= 2 and vectors.shape[-2] > FEW_ROUNDS:
         # Elementwise work follows, along the rounds: they are side by side in memory.
         return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)
 
-    neighbours = matrix.shape[int(matrix.flags.c_contiguous)]
-    if neighbours >= LONG_ROW:
+    if matrix.flags.c_contiguous:
+        neighbours_in_memory = matrix.shape[1]
+    else:
+        neighbours_in_memory = matrix.shape[0]
+    if neighbours_in_memory >= LONG_ROW:
         return _products_one_by_one(matrix, vectors)
 
     # The summed axis is never the fastest one, so that sums run in the order of the numbers.
-    columns = matrix.T if matrix.T.flags.c_contiguous else _columns(matrix)
+    columns = matrix.T
+    if not columns.flags.c_contiguous:
+        columns = _columns(matrix)
     return np.einsum("nk,n...->k...", columns, vectors.T).T
 
 
 def _products_one_by_one(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return ``matrix @ v`` for every vector v of ``(..., n)``, one vector at a time."""
+    """Return the products ``(..., k)`` of a matrix ``(k, n)`` with vectors, one by one."""
     rows = np.ascontiguousarray(vectors).reshape(-1, matrix.shape[1])
     products = np.empty((len(rows), len(matrix)))
     for vector, product in zip(rows, products, strict=True):
@@ -240,6 +253,7 @@ def _products_one_by_one(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
 
 @per_table
 def _columns(matrix: FloatArray) -> FloatArray:
+    """Return the transpose of a matrix ``(k, n)``, with its rows side by side in memory."""
     return np.ascontiguousarray(matrix.T)
 
 

@@ -8,7 +8,9 @@ from ldp_gym.core.arrays import ZERO, FloatArray, expectations, has_zero, inner,
 
 
 def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> FloatArray:
-    """``KL(p, q) = sum_y p[y] log(p[y] / q[y])`` in nats along the last axis; inf where q misses p.
+    """Return ``KL(p, q) = sum_y p[y] log(p[y] / q[y])`` in nats along the last axis.
+
+    It is inf where q is 0 and p is not.
 
     Args:
         p: the truth, ``(..., M)``.
@@ -34,7 +36,12 @@ def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> 
 
 
 def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) -> FloatArray:
-    """``KL(p, f_k)`` of every hypothesis, ``(..., K)``, from p ``(..., M)`` and candidates ``(..., K, M)``.
+    """Return the divergences ``KL(p, f_k)`` from p to each hypothesis, in nats, ``(..., K)``.
+
+    Args:
+        p: the truth, ``(..., M)``.
+        candidates: the hypotheses' distributions ``f_k``, ``(..., K, M)``.
+        negentropy_p: ``sum_y p[y] log p[y]``, ``(...)``.
 
     Example:
         >>> p, table = np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
@@ -45,6 +52,8 @@ def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) 
         mean_logs = expectations(np.log(candidates), p)
         return np.maximum(negentropy_p[..., None] - mean_logs, ZERO)
 
+    # A hypothesis that excludes a label of the truth has an infinite divergence; for the others the
+    # excluded labels do not count.
     zeros = candidates == 0.0
     divergences = kl_to_each(p, np.where(zeros, 1.0, candidates), negentropy_p)
     excluded_mass = expectations(zeros.astype(np.float64), p)
@@ -53,7 +62,7 @@ def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) 
 
 
 def negentropy(p: FloatArray) -> FloatArray:
-    """``sum_y p[y] log p[y]`` along the last axis.
+    """Return minus the entropy, ``sum_y p[y] log p[y]``, along the last axis; 0 log 0 is 0.
 
     Example:
         >>> float(negentropy(np.array([0.5, 0.5, 0.0])).round(4))
@@ -66,7 +75,9 @@ def negentropy(p: FloatArray) -> FloatArray:
 def mixture_loss(
     weights: FloatArray, candidates: FloatArray, negentropies: FloatArray
 ) -> FloatArray:
-    """Expected loss ``sum_k w_k KL(f_k, sum_j w_j f_j)`` of the mixture, under a truth drawn from w.
+    """Return the expected KL loss of the mixture if the truth is drawn from its weights, ``(...)``.
+
+    It is ``sum_k w_k KL(f_k, sum_j w_j f_j)``.
 
     Args:
         weights: ``(..., K)``.
@@ -95,7 +106,7 @@ def mean_loss(weights: FloatArray, mean: FloatArray, negentropies: FloatArray) -
 
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Total variation ``sum_y max(p[y] - q[y], 0)`` along the last axis.
+    """Return the total variation ``sum_y max(p[y] - q[y], 0)`` along the last axis.
 
     Example:
         >>> float(tv(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])))
@@ -106,7 +117,9 @@ def tv(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def squared_hellinger(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Squared Hellinger distance ``(1/2) sum_y (sqrt(p[y]) - sqrt(q[y]))^2`` along the last axis.
+    """Return the squared Hellinger distance along the last axis.
+
+    It is ``(1/2) sum_y (sqrt(p[y]) - sqrt(q[y]))^2``.
 
     Example:
         >>> squared_hellinger(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
@@ -117,7 +130,9 @@ def squared_hellinger(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def chi_square(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Chi-square divergence ``sum_y (p[y] - q[y])^2 / q[y]`` along the last axis; inf where q misses p.
+    """Return the chi-square divergence ``sum_y (p[y] - q[y])^2 / q[y]`` along the last axis.
+
+    It is inf where q is 0 and p is not.
 
     Example:
         >>> p = np.array([1.0, 0.0])

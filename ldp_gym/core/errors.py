@@ -81,7 +81,7 @@ def summarize(error: BaseException) -> str:
     r"""Describe an exception in one printable line.
 
     Example:
-        >>> summarize(ValueError("two\\nlines"))
+        >>> summarize(ValueError("two\nlines"))
         'ValueError: two lines'
     """
     message = printable(" ".join(str(error).split()))

@@ -38,12 +38,14 @@ def distributions(
 ) -> FloatArray:
     """Check and normalise distributions ``(..., M)``.
 
+    The texts are for errors, such as "hypothesis 1 has a negative probability at label 0".
+
     Args:
         values: nonnegative numbers that sum to one, up to :data:`ROW_TOLERANCE`.
-        name: name of a row in errors, to which its last index is added, or a function that names a
-            row by its indices.
-        argument: name of the whole array in errors.
-        place: name of an entry of a row in errors.
+        name: name of a row, such as "hypothesis", to which its last index is added, or a function
+            that names a row by its indices.
+        argument: name of the whole array, such as "probabilities".
+        place: name of an entry of a row, such as "label".
 
     Example:
         >>> distributions([[0.5, 0.5], [0.9, 0.1]]).tolist()
@@ -55,6 +57,7 @@ def distributions(
     """
     table, total = _rows(values, argument, name, place)
     normalised: FloatArray = table / total[..., None]
+    # Such tiny entries become 0, so that one over a positive probability is a finite float.
     reciprocal_overflows = normalised < np.finfo(np.float64).tiny
     normalised[reciprocal_overflows] = 0.0
     return normalised
@@ -86,12 +89,16 @@ def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> 
 def _rows(
     values: npt.ArrayLike, argument: str, name: _Name, place: str = "label"
 ) -> tuple[FloatArray, FloatArray]:
-    """Check distributions ``(..., M)``, and return them unchanged with their sums ``(...)``."""
+    """Check distributions ``(..., M)``, and return them unchanged with their sums ``(...)``.
+
+    The names are for errors: ``argument`` of the array, ``name`` of a row, ``place`` of an entry.
+    """
     rows = numbers(argument, values)
     if rows.ndim == 0 or rows.size == 0:
         raise ValueError(f"{argument} must have at least one {place}, got shape {rows.shape}")
 
     def name_row(indices: list[int]) -> str:
+        """Return the name of the row with these indices."""
         if callable(name):
             return name(indices)
         if indices:
@@ -216,6 +223,7 @@ def prediction_floats(name: str, values: npt.ArrayLike) -> FloatArray:
     floats = numbers(name, values)
     if floats is values or floats.ndim == 0:
         return floats
+    # By name, because a tensor's type is not NumPy's.
     in_half_precision = str(getattr(values, "dtype", "")).endswith("float16")
     if not in_half_precision:
         return floats
@@ -229,7 +237,10 @@ def predictions(
     name_row: Callable[[list[int]], str],
     advice: str,
 ) -> FloatArray:
-    """Check predictions ``(..., M)``, and renormalise them if their sums differ from 1."""
+    """Check predictions ``(..., M)``, and renormalise them if their sums differ from 1.
+
+    ``name_row`` names a row in errors by its indices; ``advice`` is the last part of an error.
+    """
     totals, largest_error = _checked_totals(values, PREDICTION_TOLERANCE, name_row, advice)
     if largest_error < _SUM_ROUNDING:
         return values

@@ -54,9 +54,10 @@ def stream(purpose: Purpose, seed: int) -> np.random.Generator:
 
 
 def open_uniforms(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -> FloatArray:
-    """Draw uniforms ``(len(rngs), *shape)`` strictly inside (0, 1), from each generator row by row.
+    """Draw uniforms ``(len(rngs), *shape)`` strictly inside (0, 1).
 
-    Because of that order a stream does not depend on how many rows are drawn at a time.
+    Each generator draws its numbers row by row. So its stream does not depend on how many rows are
+    drawn at a time.
     """
     return _without_zeros(_draw(rngs, shape))
 
@@ -70,7 +71,7 @@ def _draw(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -> FloatA
 
 
 def _without_zeros(uniforms: FloatArray) -> FloatArray:
-    """Copy uniforms ``(..., numbers)`` with exact zeros replaced."""
+    """Return a copy of uniforms ``(..., numbers)`` in which tiny numbers replace exact zeros."""
     # The first numbers of all rounds stand side by side in memory, then the second ones, and so
     # on: what is computed from them runs along the rounds.
     last_axis = uniforms.ndim - 1
@@ -107,7 +108,10 @@ class UniformStreams:
         return _without_zeros(taken)
 
     def _draw_ahead(self, rounds: int, most: int) -> None:
-        """Draw until at least ``rounds`` rounds are there, and at most ``most``."""
+        """Draw uniforms ahead of their use, so that those of at least ``rounds`` rounds are there.
+
+        ``most`` is the number of rounds that are left to play.
+        """
         games, left, numbers = self._ahead.shape
         numbers_per_game = min(_DRAWN_AHEAD, _MOST_AHEAD // games)
         rounds_ahead = numbers_per_game // max(1, numbers)
@@ -163,6 +167,7 @@ def inverse(cumulative: FloatArray, uniforms: FloatArray) -> IntArray:
         >>> inverse(np.array([0.25, 0.25, 1.0]), np.array([0.2, 0.3])).tolist()
         [0, 2]
     """
+    # The index is the number of values of the distribution function up to the uniform.
     if uniforms.size < cumulative.shape[-1]:
         return np.add.reduce(cumulative <= uniforms[..., None], axis=-1, dtype=np.int64)
 
@@ -173,8 +178,9 @@ def inverse(cumulative: FloatArray, uniforms: FloatArray) -> IntArray:
     passed = labels_first <= uniforms
 
     # Bytes are summed up fastest, if they can hold the count.
-    narrow = np.min_scalar_type(len(passed))
-    return np.add.reduce(passed.view(np.uint8), axis=0, dtype=narrow).astype(np.int64)
+    narrowest_type = np.min_scalar_type(len(passed))
+    counts = np.add.reduce(passed.view(np.uint8), axis=0, dtype=narrowest_type)
+    return counts.astype(np.int64)
 
 
 def integers(bound: int, uniforms: FloatArray) -> IntArray:

@@ -113,9 +113,16 @@ def seeds(name: str, value: object, num_games: int) -> list[int | None]:
             raise ValueError(
                 f"{name} must be a list of {num_games}, one for each game, got {len(values)}"
             )
-        return [None if item is None else seed(name, item) for item in values]
+        return [_seed_or_none(name, item) for item in values]
     first = seed(name, value)
     return [first + game for game in range(num_games)]
+
+
+def _seed_or_none(name: str, value: object) -> int | None:
+    """Check that a value is a seed or None, and return it."""
+    if value is None:
+        return None
+    return seed(name, value)
 
 
 def real(name: str, value: object) -> float:
@@ -136,7 +143,10 @@ def real(name: str, value: object) -> float:
 
 def positive(name: str, value: object, *, most: float = sys.float_info.max) -> float:
     """Check that a value is a finite number in (0, most], and return it as a float."""
-    limit = "finite" if most == sys.float_info.max else f"at most {most:g}"
+    if most == sys.float_info.max:
+        limit = "finite"
+    else:
+        limit = f"at most {most:g}"
     return _real_where(lambda x: 0.0 < x <= most, name, value, f"be positive and {limit}")
 
 
@@ -170,10 +180,17 @@ def probability(name: str, value: object) -> float:
     return _real_where(lambda x: 0.0 <= x <= 1.0, name, value, "lie in [0, 1]")
 
 
-def _real_where(sound: Callable[[float], bool], name: str, value: object, must: str) -> float:
-    """Check a number by a condition, which ``must`` words for the error: "be positive", say."""
+def _real_where(is_valid: Callable[[float], bool], name: str, value: object, must: str) -> float:
+    """Check that a real number fulfils a condition, and return it as a float.
+
+    Args:
+        is_valid: the condition.
+        name: name of the number in errors.
+        value: the number.
+        must: the condition in words that follow "must" in the error: "be positive", say.
+    """
     number = real(name, value)
-    if not sound(number):
+    if not is_valid(number):
         raise ValueError(f"{name} must {must}, got {number}")
     return number
 
@@ -293,7 +310,7 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
         )
     try:
         array = np.asarray(values)
-    except Exception as error:  # whatever the __array__ of an object raises
+    except Exception as error:  # the __array__ method of an object may raise anything
         raise ValueError(f"{name} must form a rectangular array of numbers: {error}") from error
     if array.dtype == object:
         array = _unpacked(array, booleans)
@@ -305,7 +322,11 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
 
 
 def _unpacked(array: npt.NDArray[Any], booleans: bool) -> npt.NDArray[Any]:
-    """Convert an array of Python numbers to floats; to booleans if it holds some and may not."""
+    """Convert an array of Python objects to floats if all are real numbers.
+
+    If it holds booleans that are not allowed, it becomes an array of booleans, and if it holds
+    other objects, it stays as it is: the caller refuses both by their types.
+    """
     entries = array.ravel()
     if not all(isinstance(entry, Real) for entry in entries):
         return array

@@ -83,6 +83,7 @@ class Table(HypothesisClass):
         super().__init__(self.table.shape[0], self.table.shape[1], context_dim)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
+        """Return the table ``(K, M)``, whatever the contexts."""
         return self.table
 
 
@@ -129,6 +130,7 @@ class Callables(HypothesisClass):
         self(_trial_contexts(dim))  # an error now rather than in a game
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
+        """Return the functions' checked distributions at contexts ``(..., d)``, ``(..., K, M)``."""
         candidates = [function(contexts) for function in self.functions]
         return game_arrays.distributions(np.stack(candidates, axis=-2))
 
@@ -154,12 +156,16 @@ def batched_function(
             f"{name} must map a context ({context_dim},) to a distribution over the labels, "
             f"({num_labels},); got shape {rows.shape[1:]}"
         )
+    # Batches (3, d), (1, 3, d) and (1, 1, d): the axes of a game, of a tape, and of a single
+    # context.
     maps_batches = (
         _agrees(function, contexts, rows)
         and _agrees(function, contexts[None], rows[None])
         and _agrees(function, contexts[:1, None], rows[:1, None])
     )
-    return function if maps_batches else partial(_call_one_by_one, function)
+    if maps_batches:
+        return function
+    return partial(_call_one_by_one, function)
 
 
 def _agrees(
@@ -211,6 +217,7 @@ class Classifiers(HypothesisClass):
         super().__init__(len(models), num_labels, dim)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
+        """Return the models' checked probabilities at contexts ``(..., d)``, ``(..., K, M)``."""
         candidates = [probabilities_of(model, contexts) for model in self.models]
         return game_arrays.distributions(np.stack(candidates, axis=-2))
 
@@ -226,7 +233,10 @@ def _common_features(models: list[Any], context_dim: int | None) -> int:
             f"context_dim is needed: {describe(models[0])} does not say how many features it "
             f"takes; is it fitted?"
         )
-    dim = known[0] if context_dim is None else context_dim
+    if context_dim is None:
+        dim = known[0]
+    else:
+        dim = context_dim
     for j, features in enumerate(numbers_of_features):
         if features not in (None, dim):
             raise ValueError(f"hypothesis {j} takes {features} features, not context_dim={dim}")
@@ -242,7 +252,9 @@ def _common_classes(models: list[Any]) -> npt.NDArray[Any] | None:
                 f"the models must be fitted on the same classes: hypothesis {j} has {names}, "
                 f"hypothesis 0 has {classes[0]}"
             )
-    return None if classes[0] is None else np.asarray(classes[0])
+    if classes[0] is None:
+        return None
+    return np.asarray(classes[0])
 
 
 def probabilities_of(model: Any, contexts: FloatArray) -> FloatArray:
@@ -306,7 +318,9 @@ def _class_of(source: object, context_dim: int | None) -> HypothesisClass:
             f"classifiers, or a HypothesisClass; got {describe(source)}"
         )
     table: Any = source
-    return Table(table, 1 if context_dim is None else context_dim)
+    if context_dim is None:
+        context_dim = 1
+    return Table(table, context_dim)
 
 
 def _check_parameters(made: HypothesisClass, game_parameters: Mapping[str, Any]) -> None:

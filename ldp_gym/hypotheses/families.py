@@ -55,9 +55,11 @@ class SoftmaxLinear(HypothesisClass):
         self._safe_coordinate = _SAFE_EXPONENT / max(1e-300, largest_sum)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
+        """Return the softmax of ``W_j x`` at contexts x ``(..., d)``, ``(..., K, M)``."""
         rows = np.asarray(contexts, dtype=np.float64).reshape(-1, self.context_dim)
         candidates = self._exponents(rows)
 
+        # Exponents that are large for floats are shifted, so that the largest of a row is 0.
         coordinates = np.abs(rows)
         if not coordinates.max(initial=0.0) <= self._safe_coordinate:  # or NaN
             large = ~(coordinates <= self._safe_coordinate).all(axis=-1)
@@ -192,7 +194,9 @@ class Refined(HypothesisClass):
             self.base.num_hypotheses, self.base.num_labels * self.parts, self.base.context_dim
         )
         self.constant = self.base.constant
-        self._table = self._refine(np.zeros(self.context_dim)) if self.constant else None
+        self._table = None
+        if self.constant:
+            self._table = self._refine(np.zeros(self.context_dim))
 
     def _refine(self, contexts: FloatArray) -> FloatArray:
         """Return the base's candidates with each label cut, read-only."""
@@ -202,6 +206,7 @@ class Refined(HypothesisClass):
         return candidates
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
+        """Return the base's candidates with each label cut, ``(..., K, M)``."""
         if self._table is not None:
             return self._table
         return self._refine(contexts)
@@ -262,9 +267,12 @@ class Hadamard(Table):
 
 
 def _distinguishability(epsilon: float) -> float:
-    """Return ``min{(e^eps - 1)^2, 1} e^eps``; infinity if it is too large for a float."""
+    """Return ``min{(e^eps - 1)^2, 1} e^eps`` of eq. (16); infinity if too large for a float."""
     epsilon = validation.squarable("epsilon", epsilon)
-    growth = math.exp(epsilon) if epsilon < 700.0 else math.inf
+    growth = math.inf
+    if epsilon < 700.0:  # else e^eps overflows
+        growth = math.exp(epsilon)
+    # The minimum is 1 from eps = log 2 on, so that a larger eps need not be squared.
     return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * growth
 
 
@@ -281,7 +289,10 @@ def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
 
 
 def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
-    """Return the least horizon of Theorem 3; below it the gap would exceed 1."""
+    """Return the least horizon of the paper's Theorem 3, below which the gap would exceed 1.
+
+    ``num_hypotheses`` is 2K, for K pairs of hypotheses.
+    """
     pairs = validation.whole("num_hypotheses (2K)", num_hypotheses, least=2) / 2.0
     rounds = pairs / (9.0 * _distinguishability(epsilon))
     if math.isinf(rounds):
@@ -356,5 +367,8 @@ def star_amplitude(num_hypotheses: int, horizon: int, epsilon: float, loss: str 
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
     half = validation.positive("epsilon", epsilon, most=300.0) / 2.0
     loss = validation.choice("loss", loss, ("kl", "tv"))
-    growth = math.expm1(half) if loss == "kl" else math.sinh(half)
+    if loss == "kl":
+        growth = math.expm1(half)
+    else:
+        growth = math.sinh(half)
     return min(1.0, 1.5 * math.sqrt((size - 1) / rounds) / growth)

@@ -22,7 +22,10 @@ def learning_costs(
     posterior: FloatArray,
     rounds_left: IntArray | int,
 ) -> FloatArray:
-    """Costs ``E KL(x) * min(rounds left, H / I(x))`` of learning at contexts x, ``(B, P)``.
+    """Return the costs of learning at P contexts x, in nats, ``(B, P)``.
+
+    A cost is ``E KL(x) * min(rounds left, H / I(x))``: the expected loss of a round, times the
+    number of rounds like it that it takes to learn the truth.
 
     Args:
         losses: expected losses ``E KL(x)`` of a round, ``(B, P)``.
@@ -36,7 +39,7 @@ def learning_costs(
 
 
 def first_of_best(scores: FloatArray) -> IntArray:
-    """Index ``(B,)`` of the first score ``(B, P)`` that is the largest up to rounding.
+    """Return the index ``(B,)`` of the first score ``(B, P)`` that is the largest up to rounding.
 
     The last bit of a score depends on the batch, and the choice must not.
     """
@@ -55,10 +58,10 @@ class WorstOfPool(PoolNature):
         """Return the scores of the pool's contexts, ``(B, P)``, under posteriors ``(B, K)``."""
 
     def contexts(self, view: NatureView) -> FloatArray:
+        """Return the context with the largest score in each of B games, ``(B, 1, d)``."""
         assert view.posterior is not None, "an adaptive nature gets the public posterior"
         games = len(view.rounds)
         scores = np.broadcast_to(self._scores(view, view.posterior), (games, len(self.pool)))
-
         return self.pool[first_of_best(scores)][:, None]
 
 
@@ -101,6 +104,7 @@ class Adversary(WorstOfPool):
         return _PreparedPool(candidates, negentropy(candidates), information(candidates))
 
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
+        """Return the costs of learning at the pool's contexts, ``(B, P)``, in nats."""
         assert view.rounds_left is not None, "an adaptive nature gets the number of rounds left"
         pool: _PreparedPool = view.prepared
         expected_loss = mixture_loss(posterior[:, None], pool.candidates, pool.negentropies)
@@ -125,6 +129,7 @@ class Omniscient(WorstOfPool):
         return hypotheses(self.pool[None])
 
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
+        """Return the KL from the truth to the posterior's mixture at the contexts, ``(B, P)``."""
         assert view.truth is not None, "leaks_truth natures get the truth"
         candidates = view.prepared
         truths = view.truth(self.pool[None], candidates)

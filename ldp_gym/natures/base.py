@@ -106,6 +106,7 @@ class IID(Nature):
         return self.context_dim
 
     def contexts(self, view: NatureView) -> FloatArray:
+        """Return independent standard normal contexts, ``(B, n, d)``."""
         return normal(view.uniforms)
 
 
@@ -124,6 +125,7 @@ class Drift(IID):
         self.rate = validation.positive("rate", rate, most=1.0)
 
     def contexts(self, view: NatureView) -> FloatArray:
+        """Return the next n contexts of the walks, ``(B, n, d)``; round 0 starts a new one."""
         steps = normal(view.uniforms)
         contexts = np.empty_like(steps)
         previous = view.previous
@@ -189,6 +191,7 @@ class Cycle(PoolNature):
         super().__init__(context_dim, contexts, pool_size, pool_seed)
 
     def contexts(self, view: NatureView) -> FloatArray:
+        """Return the contexts of these rounds, ``(B, n, d)``."""
         return self.pool[view.rounds % len(self.pool)]
 
 
@@ -206,6 +209,7 @@ class Sequence(Cycle):
         super().__init__(context_dim, contexts)
 
     def check_horizon(self, horizon: int) -> None:
+        """Raise a ValueError if there are fewer contexts than rounds."""
         if len(self.pool) < horizon:
             raise ValueError(
                 f"the sequence has {len(self.pool)} contexts for a horizon of {horizon}; "

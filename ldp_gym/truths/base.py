@@ -91,10 +91,15 @@ def pick(candidates: FloatArray, members: IntArray) -> FloatArray:
         candidates: ``(B or 1, n or 1, K, M)``.
         members: their indices, ``(B, n)`` or ``(B, 1)``.
     """
-    if members.shape[1] > 1:
+    changes_by_round = members.shape[1] > 1
+    if changes_by_round:
         return np.take_along_axis(candidates, members[..., None, None], axis=-2)[..., 0, :]
-    episodes = np.arange(len(members)) if len(candidates) > 1 else 0
-    return candidates[episodes, :, members[:, 0]]
+
+    member_of_episode = members[:, 0]
+    if len(candidates) > 1:
+        episodes = np.arange(len(members))
+        return candidates[episodes, :, member_of_episode]
+    return candidates[0, :, member_of_episode]  # all episodes share the candidates
 
 
 class Member(Truth):
@@ -124,9 +129,11 @@ class Member(Truth):
         return np.full_like(drawn, self.member)
 
     def distributions(self, view: TruthView) -> FloatArray:
+        """Return the member's distributions, ``(B, n, M)``."""
         return pick(view.candidates, view.episode)
 
     def members(self, view: TruthView) -> IntArray:
+        """Return the member's index, ``(B, 1)``."""
         return view.episode
 
     def __repr__(self) -> str:
@@ -155,6 +162,7 @@ class Fixed(Truth):
             raise ValueError(f"{error}; {advice}") from error
 
     def distributions(self, view: TruthView) -> FloatArray:
+        """Return the distribution for all rounds together, ``(B, 1, M)``."""
         return np.broadcast_to(self.row, (len(view.episode), 1, len(self.row)))
 
 
@@ -175,6 +183,7 @@ class Function(Truth):
         self._function = batched_function(function, context_dim, num_labels, "the truth")
 
     def distributions(self, view: TruthView) -> FloatArray:
+        """Return the function's checked distributions at the contexts, ``(B, n, M)``."""
         assert view.contexts is not None, "a truth that needs contexts gets them"
         return game_arrays.distributions(self._function(view.contexts), "the truth")
 

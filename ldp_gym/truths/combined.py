@@ -41,7 +41,9 @@ class Mixture(Truth):
         if members is not None:
             self._members = validation.indices("members", members, num_hypotheses)
         if num_members is None:
-            num_members = 2 if self._members is None else len(self._members)
+            num_members = 2
+            if self._members is not None:
+                num_members = len(self._members)
         self.num_members = validation.whole("num_members", num_members, least=1)
         if self._members is not None and len(self._members) != self.num_members:
             raise ValueError(f"num_members={num_members} contradicts members={members}")
@@ -56,14 +58,14 @@ class Mixture(Truth):
         self.num_episode_uniforms = num_hypotheses + self.num_members
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.float64]:
-        """Draw the weights of all hypotheses, ``(B, K)``."""
-        of_members, of_weights = np.split(uniforms, [self.num_hypotheses], axis=-1)
-        members = of_members.argsort(axis=-1)[:, : self.num_members]
+        """Draw the weights of all hypotheses in B episodes, ``(B, K)``; 0 outside the mixture."""
+        member_uniforms, weight_uniforms = np.split(uniforms, [self.num_hypotheses], axis=-1)
+        members = member_uniforms.argsort(axis=-1)[:, : self.num_members]
         if self._members is not None:
             members = np.broadcast_to(self._members, members.shape)
 
         # Exponential variables over their sum are uniform on the simplex.
-        exponentials = -np.log(of_weights)
+        exponentials = -np.log(weight_uniforms)
         weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
         if self._weights is not None:
             weights = np.broadcast_to(self._weights, weights.shape)
@@ -75,10 +77,11 @@ class Mixture(Truth):
         return mixed
 
     def distributions(self, view: TruthView) -> FloatArray:
+        """Return the mixtures of the candidates, ``(B, n, M)``."""
         return mixture(view.episode[:, None], view.candidates)
 
     def members(self, view: TruthView) -> IntArray:
-        """Return the only member with weight, ``(B, 1)``; -1 if several have some."""
+        """Return the only hypothesis of the mixture, ``(B, 1)``; -1 if there are several."""
         is_mixed = np.count_nonzero(view.episode, axis=-1) > 1
         heaviest = view.episode.argmax(axis=-1)
         return np.where(is_mixed, NO_MEMBER, heaviest)[:, None]
@@ -116,10 +119,11 @@ class Contaminated(Member):
         self.other = game_arrays.row("other", other, num_labels)
 
     def distributions(self, view: TruthView) -> FloatArray:
+        """Return the member's distributions, mixed with g in the share rho, ``(B, n, M)``."""
         return (1.0 - self.rho) * super().distributions(view) + self.rho * self.other
 
     def members(self, view: TruthView) -> IntArray:
-        """Return the member, ``(B, 1)``, if rho is 0; else -1."""
+        """Return the member, ``(B, 1)``, if no labels come from g; else -1, outside the class."""
         if self.rho == 0.0:
             return super().members(view)
         return np.full_like(view.episode, NO_MEMBER)
@@ -156,7 +160,9 @@ class Switching(Truth):
         self.horizon = validation.whole("horizon (T)", horizon, least=1)
         self._switches = self._checked_switches(switches)
         if num_switches is None:
-            num_switches = 1 if self._switches is None else len(self._switches)
+            num_switches = 1
+            if self._switches is not None:
+                num_switches = len(self._switches)
         self.num_switches = validation.whole("num_switches", num_switches, least=0)
         if self._switches is not None and len(self._switches) != self.num_switches:
             raise ValueError(f"num_switches={num_switches} contradicts switches={switches}")
@@ -168,7 +174,7 @@ class Switching(Truth):
         self.num_episode_uniforms = 2 * self.num_switches + 1  # one per switch, and one per member
 
     def _checked_switches(self, switches: Sequence[int] | None) -> IntArray | None:
-        """Check that the rounds of the switches increase and leave the first round alone."""
+        """Check that the switches increase and none is in round 0; None if they are drawn."""
         if switches is None:
             return None
         rounds = validation.indices("switches", switches, self.horizon)
@@ -179,7 +185,7 @@ class Switching(Truth):
         return rounds
 
     def _checked_members(self, members: Sequence[int] | None) -> IntArray | None:
-        """Check that the members are one more than the switches."""
+        """Check that there is one member more than switches; None if the members are drawn."""
         if members is None:
             return None
         indices = validation.indices("members", members, self.num_hypotheses)
@@ -192,23 +198,25 @@ class Switching(Truth):
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
         """Draw the rounds of the S switches and then the members, ``(B, 2 S + 1)``."""
-        of_rounds, of_members = np.split(uniforms, [self.num_switches], axis=-1)
-        switches = _distinct(of_rounds, self.horizon - 1) + 1
+        switch_uniforms, member_uniforms = np.split(uniforms, [self.num_switches], axis=-1)
+        switches = _distinct(switch_uniforms, self.horizon - 1) + 1  # never in round 0
         if self._switches is not None:
             switches = np.broadcast_to(self._switches, switches.shape)
 
         # A member differs from the one before: steps of 1 .. K - 1 around a circle of K.
-        first = integers(self.num_hypotheses, of_members[:, :1])
-        steps = 1 + integers(self.num_hypotheses - 1, of_members[:, 1:])
+        first = integers(self.num_hypotheses, member_uniforms[:, :1])
+        steps = 1 + integers(self.num_hypotheses - 1, member_uniforms[:, 1:])
         members = np.concatenate([first, steps], axis=-1).cumsum(axis=-1) % self.num_hypotheses
         if self._members is not None:
             members = np.broadcast_to(self._members, members.shape)
         return np.concatenate([switches, members], axis=-1)
 
     def distributions(self, view: TruthView) -> FloatArray:
+        """Return the distributions of each round's member, ``(B, n, M)``."""
         return pick(view.candidates, self.members(view))
 
     def members(self, view: TruthView) -> IntArray:
+        """Return the member of each round, ``(B, n)``: one further for each switch so far."""
         switches, members = np.split(view.episode, [self.num_switches], axis=-1)
         switches_so_far = (view.rounds[..., None] >= switches[:, None]).sum(axis=-1)
         return np.take_along_axis(members, switches_so_far, axis=-1)

@@ -13,6 +13,9 @@ from ldp_gym.core.registry import resolve
 from ldp_gym.natures.base import Nature, NatureView
 from ldp_gym.truths.base import Truth, TruthView
 
+_NAMES_IN_ERRORS = 10
+"""Number of names of classes that an error lists."""
+
 
 class Replay(Truth):
     """Logged data: by default every row once, with its own context and label.
@@ -74,13 +77,15 @@ class Replay(Truth):
         num_rows = len(self.labels)
         if self.resample:
             rows = np.stack([self._resampled(rng) for rng in _generators(uniforms)])
-            return np.sort(rows, axis=-1) if self.order == "given" else rows
+            if self.order == "given":
+                return np.sort(rows, axis=-1)
+            return rows
         if self.order == "shuffled":
             return np.stack([rng.permutation(num_rows) for rng in _generators(uniforms)])
         return np.broadcast_to(np.arange(num_rows), (len(uniforms), num_rows))
 
     def _resampled(self, rng: np.random.Generator) -> IntArray:
-        """Draw a population, and from it the rows ``(T,)`` of an episode."""
+        """Draw a population of weighted rows, and from it the rows ``(T,)`` of T users."""
         weights = rng.exponential(size=len(self.labels))
         ends = np.cumsum(weights)
         return np.searchsorted(ends, ends[-1] * rng.random(self.horizon), side="right")
@@ -100,6 +105,7 @@ class Replay(Truth):
         return np.take_along_axis(episode, rounds, axis=-1)
 
     def distributions(self, view: TruthView) -> FloatArray:
+        """Return point masses at the logged labels, ``(B, n, M)``."""
         labels = self.labels[self.rows(view.episode, view.rounds)]
         return (labels[..., None] == np.arange(self.num_labels)).astype(np.float64)
 
@@ -118,12 +124,14 @@ class ReplayedContexts(Nature):
         self._replay = replay
 
     def contexts(self, view: NatureView) -> FloatArray:
+        """Return the logged contexts of the rows that are played, ``(B, n, d)``."""
         assert view.episode is not None, "the contexts of a replay come in its order"
         return self._replay.contexts[self._replay.rows(view.episode, view.rounds)]
 
 
 def _generators(uniforms: FloatArray) -> list[np.random.Generator]:
     """Make a generator for each of B episodes, seeded by its first uniform of ``(B, n)``."""
+    # NumPy's uniforms are multiples of 2^-53, so that different uniforms give different seeds.
     seeds = (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()
     return [np.random.default_rng(seed) for seed in seeds]
 
@@ -162,8 +170,8 @@ def _by_name(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
     index_of = {name: i for i, name in enumerate(classes.tolist())}
     for row, label in enumerate(labels.tolist()):
         if label not in index_of:
-            known = ", ".join(map(repr, classes[:10].tolist()))
-            if len(classes) > 10:
+            known = ", ".join(map(repr, classes[:_NAMES_IN_ERRORS].tolist()))
+            if len(classes) > _NAMES_IN_ERRORS:
                 known += ", ..."
             raise ValueError(f"label {label!r} in row {row} is not among the classes: {known}")
     return np.array([index_of[label] for label in labels.tolist()], dtype=np.int64)
