@@ -40,6 +40,8 @@ class FlatReal(LaplaceSingle):
 
 
 def permuted(kind):
+    """A channel whose declared density belongs to the next label."""
+
     class Permuted(kind):
         def log_density(self, messages, candidates, posterior=None):
             return np.roll(super().log_density(messages, candidates, posterior), 1, axis=-1)
@@ -55,7 +57,9 @@ def less_noise(kind, share):
 
         def noise(self, candidates, cells=None):
             noise = super().noise(candidates, cells)
-            return noise._replace(scale=share * noise.scale) if self.drawing else noise
+            if not self.drawing:
+                return noise
+            return noise._replace(scale=share * noise.scale)
 
         def encode(self, *args):
             self.drawing = True
@@ -105,14 +109,17 @@ class Denied(LaplaceSingle):
 
 
 class Nameless(RandomizedResponse):
+    """Declares NaN as its density."""
+
     def log_density(self, messages, candidates, posterior=None):
         return np.full((*np.shape(messages), self.num_labels), np.nan)
 
 
 class ListedElsewhere(RandomizedResponse):
-    """Keeps its promise, but where all hypotheses are equal: there it tells twice as much."""
+    """Keeps its promise, except where all hypotheses are equal: its eps is twice as large there."""
 
     def factor(self, candidates):
+        """Factor of eps at candidates ``(..., K, M)``."""
         is_equal = np.ptp(candidates, axis=-2).max(axis=-1) < 1e-9
         return np.where(is_equal, 2.0, 1.0)
 
@@ -135,6 +142,10 @@ class ListedElsewhere(RandomizedResponse):
     loss_estimates = ldp_gym.Channel.loss_estimates
 
 
+LEAK = 1e-9
+"""Probability with which :class:`RareClearText` sends its label."""
+
+
 class RareClearText(ldp_gym.Channel):
     """Laplace noise; with probability 1e-9 the label itself, beyond 1,000. Its density says so."""
 
@@ -143,23 +154,22 @@ class RareClearText(ldp_gym.Channel):
 
     def encode(self, labels, candidates, uniforms, posterior=None):
         noisy = labels + (self.num_labels - 1) / self.epsilon * laplace(uniforms[..., 0])
-        return np.where(uniforms[..., 1] < 1e-9, 1000.5 + 2.0 * np.asarray(labels), noisy)
+        return np.where(uniforms[..., 1] < LEAK, 1000.5 + 2.0 * np.asarray(labels), noisy)
 
     def log_density(self, messages, candidates, posterior=None):
         scale = (self.num_labels - 1) / self.epsilon
         labels = np.arange(self.num_labels)
         noisy = -np.abs(messages[..., None] - labels) / scale - math.log(2.0 * scale)
         is_label = messages[..., None] == 1000.5 + 2.0 * labels
-        return np.where(
-            (messages > 1000.0)[..., None], np.where(is_label, math.log(1e-9), -60.0), noisy
-        )
+        in_the_clear = np.where(is_label, math.log(LEAK), -60.0)
+        return np.where((messages > 1000.0)[..., None], in_the_clear, noisy)
 
     def worst_case_messages(self, candidates, posterior=None):
         return np.array([0.0, self.num_labels - 1.0])
 
 
 class HonestLaplace(RareClearText):
-    """The same without the leak."""
+    """The label with Laplace noise: it keeps its promise."""
 
     def encode(self, labels, candidates, uniforms, posterior=None):
         return labels + (self.num_labels - 1) / self.epsilon * laplace(uniforms[..., 0])

@@ -97,6 +97,7 @@ class EpsilonEstimate:
             return None
         first_share, second_share = np.array(self.counts) / self.tested
         trials_per_test = self.trials / self.tested
+        # Raise the number of test messages by a tenth at a time, with the same shares in the event.
         tested = self.tested
         while tested * trials_per_test <= _MOST_TRIALS:
             hits = first_share * tested

@@ -142,7 +142,14 @@ def exceeds(epsilon: float, limit: float) -> bool:
 def beyond_worst_case(
     channel: Channel, worst: float, messages: Messages, log_density: FloatArray
 ) -> str | None:
-    """Describe a message that was sent with a density ratio beyond that of ``worst_case_messages``."""
+    """Describe a message that was sent with a density ratio beyond that of ``worst_case_messages``.
+
+    Args:
+        channel: the channel; None is returned if it is not pure, as it may then exceed any ratio.
+        worst: largest log density ratio of its worst-case messages.
+        messages: messages that it sent, ``(n, *message_shape)``.
+        log_density: their log densities for every label, ``(n, M)``.
+    """
     ratios = worst_log_ratios(log_density)
     largest = int(ratios.argmax())
     if not channel.pure or not exceeds(ratios[largest], worst):

@@ -156,8 +156,11 @@ class _SampledAudit:
         log_density = self._log_density(labels, uniforms)
 
         own = log_density[np.arange(samples), labels]
-        with np.errstate(invalid="ignore"):
+        with np.errstate(
+            invalid="ignore"
+        ):  # inf - inf: neither label sends it, and it tells nothing
             log_ratio = np.nan_to_num(own[:, None] - log_density, nan=0.0, posinf=np.inf)
+        # Means of the excess estimate delta; those of the evidence, a cut-off KL divergence of the labels.
         excess = weights[:, None] * _excess(log_ratio, self.channel.epsilon)
         evidence = weights[:, None] * np.minimum(log_ratio, _LARGEST_LOG_RATIO)
 
@@ -233,7 +236,15 @@ class _SampledAudit:
     def _log_density(
         self, labels: IntArray, uniforms: FloatArray, columns: list[int] | None = None
     ) -> FloatArray:
-        """Log densities ``(n, columns)`` of the messages of labels; by default a column for every label."""
+        """Draw the messages of labels ``(n,)`` from uniforms ``(n, U)``, and return their log densities.
+
+        Also counts the messages, and records the largest density ratio among them.
+
+        Args:
+            labels: the labels that send messages.
+            uniforms: a row for each message.
+            columns: labels whose densities are returned, ``(n, columns)``; by default all labels.
+        """
         messages = self.channel.encode(labels, self.candidates, uniforms, self.posterior)
         # A rare message may miss its space, which is no matter of privacy; else it is brought to its type.
         with contextlib.suppress(ValueError):
@@ -246,7 +257,9 @@ class _SampledAudit:
         ):
             self._record_largest(labels[start : start + len(part)], part, log_density)
             start += len(part)
-            parts.append(log_density if columns is None else log_density[:, columns])
+            if columns is not None:
+                log_density = log_density[:, columns]
+            parts.append(log_density)
         return np.concatenate(parts)
 
     def _record_largest(

@@ -65,6 +65,7 @@ def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
     alpha = validation.positive("alpha", alpha)
 
     def is_enough(horizon: int) -> bool:
+        """Tell if the bound on the averaged TV-risk is at most alpha at this horizon."""
         risk = exp3_bound(num_hypotheses, horizon, epsilon)
         return tv_bound(risk, horizon) <= alpha
 

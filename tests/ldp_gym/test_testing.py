@@ -14,9 +14,9 @@ import ldp_agents
 import ldp_gym
 from ldp_agents import Thompson
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
+from ldp_gym.core.sampling import categorical
 from ldp_gym.hypotheses import SoftmaxLinear
 from ldp_gym.privacy.misfit import (
-    _CHECKED_TABLES,
     ERROR_RATE,
     _goodness_of_fit,
     _log_gains,
@@ -46,40 +46,67 @@ def test_check_channel_catches_a_channel_that_remembers():
         check_channel(Late(3, 4, 10), samples=1_000)
 
 
-class Single(ldp_agents.EXP3):
+class OnePrediction(ldp_agents.EXP3):
+    """Predicts for the first game only."""
+
     def predict(self, candidates):
         return super().predict(candidates)[0]
 
 
-def changed(method, function, base=ldp_agents.EXP3):
-    """A learner with one method changed: ``function`` gets the method of its base, self and the arguments."""
-    own = getattr(base, method)
-    return type(
-        "Changed", (base,), {method: lambda *given, **options: function(own, *given, **options)}
-    )
+class PlaysBackwards(ldp_agents.EXP3):
+    """Reads the messages of a block in reverse order."""
+
+    def play(self, candidates, messages, *log_likelihoods):
+        return super().play(candidates, messages[:, ::-1], *log_likelihoods)
 
 
-def share_generators(reset, self, batch_shape=(), generators=None):
-    """Games share a generator: a game depends on the others in the batch."""
-    reset(self, batch_shape, generators and [generators[0]] * len(generators))
+class Negative(ldp_agents.Uniform):
+    """Predicts negative probabilities."""
+
+    def _predict(self, *arguments):
+        return 2.0 * super()._predict(*arguments) - 1.0
+
+
+class NeverRestarts(ldp_agents.EXP3):
+    """Goes on where a game begins again."""
+
+    def restart(self, mask):
+        pass
+
+
+class IgnoresGenerators(Thompson):
+    """Draws from a generator of its own."""
+
+    def reset(self, batch_shape=(), generators=None):
+        super().reset(batch_shape)
+
+
+class SharesGenerators(Thompson):
+    """Draws for all games from the first one's generator: a game depends on the others in the batch."""
+
+    def reset(self, batch_shape=(), generators=None):
+        if generators is not None:
+            generators = [generators[0]] * len(generators)
+        super().reset(batch_shape, generators)
+
+
+class ActsUniformly(ldp_agents.EXP3):
+    """Its ``act`` ignores what it has learned."""
+
+    def act(self, observation):
+        return np.full(5, 1 / 5)
 
 
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (
-            changed("play", lambda play, self, c, m, *more: play(self, c, m[:, ::-1], *more)),
-            "play\\(\\) to predict as",
-        ),
-        (
-            changed("_predict", lambda own, *given: 2 * own(*given) - 1, ldp_agents.Uniform),
-            "no negative",
-        ),
-        (Single, r"per game, here of shape \(3, 5\) \(games, M\), got \(5,\)"),
-        (changed("restart", lambda *given: None), "restart\\(\\) to forget"),
-        (changed("reset", lambda reset, *given, **_: reset(*given), Thompson), "same predictions"),
-        (changed("reset", share_generators, Thompson), "alone and in a"),
-        (changed("act", lambda *given: np.full(5, 1 / 5)), "act\\(\\) to predict as stepping does"),
+        (PlaysBackwards, r"play\(\) to predict as"),
+        (Negative, "no negative"),
+        (OnePrediction, r"per game, here of shape \(3, 5\) \(games, M\), got \(5,\)"),
+        (NeverRestarts, r"restart\(\) to forget"),
+        (IgnoresGenerators, "same predictions"),
+        (SharesGenerators, "alone and in a"),
+        (ActsUniformly, r"act\(\) to predict as stepping does"),
     ],
 )
 def test_check_learner_says_what_broke(learner, message):
@@ -87,21 +114,38 @@ def test_check_learner_says_what_broke(learner, message):
         check_learner(learner)
 
 
-def test_misuse_of_the_checks_and_of_evaluate_is_said():
+def test_a_misspelled_rule_of_check_learner_names_the_nearest():
     with pytest.raises(TypeError, match="did you mean 'channel'"):
         check_learner("bayes", chanel="split")
+
+
+def test_check_learner_refuses_an_object_that_is_not_a_learner():
     with pytest.raises(TypeError, match="a learner has reset, predict and update"):
         check_learner(lambda game: 7)
-    with pytest.raises(ValueError, match=r"Single.predict\(\) must return .* of shape \(2, 16\)"):
-        ldp_gym.evaluate(Single, {}, episodes=2)
+
+
+def test_evaluate_names_the_learner_whose_predictions_have_the_wrong_shape():
+    with pytest.raises(
+        ValueError, match=r"OnePrediction.predict\(\) must return .* of shape \(2, 16\)"
+    ):
+        ldp_gym.evaluate(OnePrediction, {}, episodes=2)
+
+
+def test_check_channel_refuses_fewer_than_a_thousand_samples():
     with pytest.raises(ValueError, match="samples must be at least 1000, got 10"):
         check_channel(RandomizedResponse(2, 5, 10), samples=10)
 
 
-def test_a_learner_is_checked_on_a_game_that_it_says_it_can_play():
-    """Its K and M, at most 40 of its rounds, on the channel that is asked for."""
+def test_a_learner_is_checked_on_its_example_rules():
+    """It has K = 8 and M = 3 only."""
     check_learner(Picky)
+
+
+def test_a_learner_is_checked_on_another_channel_than_that_of_its_example():
     check_learner("third_party:Picky", channel="split", epsilon=2.0)
+
+
+def test_a_learner_without_example_rules_is_checked_on_a_small_game():
     with pytest.raises(ldp_agents.IncompatibleChannelError, match="trained for K = 8 and M = 3"):
         check_learner(lambda game: Picky(game))
 
@@ -127,30 +171,63 @@ def test_messages_that_do_not_follow_the_density_are_reported(kind):
         assert "follow log_density" in find_misfit(kind(3, 5, 50), samples=30_000, seed=seed)
 
 
-def sending(kind, change):
-    """The channel with its messages changed."""
-    changed = lambda self, *drawn: change(kind.encode(self, *drawn))  # noqa: E731
-    return type(f"Sending{kind.__name__}", (kind,), {"encode": changed})
+class SendsAnotherLabel(RandomizedResponse):
+    """Sends M, which is not a point of its message space."""
+
+    def encode(self, *arguments):
+        return np.full_like(super().encode(*arguments), self.num_labels)
 
 
-@pytest.mark.parametrize(
-    ("kind", "change"),
-    [
-        (RandomizedResponse, change)
-        for change in (lambda m: m + 1, lambda m: m * 1.0, lambda m: m.tolist())
-    ]
-    + [(LaplaceSingle, lambda m: m * np.nan)],
-)
-def test_messages_that_are_not_points_of_the_space_end_the_game(kind, change):
-    channel = sending(kind, change)(3, 5, 50)
+class SendsFloats(RandomizedResponse):
+    """Sends labels as floats."""
+
+    def encode(self, *arguments):
+        return 1.0 * super().encode(*arguments)
+
+
+class SendsLists(RandomizedResponse):
+    """Sends a list in place of an array."""
+
+    def encode(self, *arguments):
+        return super().encode(*arguments).tolist()
+
+
+class SendsNaN(LaplaceSingle):
+    """Sends NaN."""
+
+    def encode(self, *arguments):
+        return np.nan * super().encode(*arguments)
+
+
+SENDING = [SendsAnotherLabel, SendsFloats, SendsLists, SendsNaN]
+"""Channels whose messages are not points of their message space."""
+
+
+@pytest.mark.parametrize("kind", SENDING)
+def test_messages_that_are_not_points_of_the_space_are_reported(kind):
     with pytest.raises(AssertionError, match="expected (messages in|an array of messages)"):
-        check_channel(channel)
-    rules = {"channel": channel, "hypotheses": np.full((3, 5), 0.2), "horizon": 50}
-    with pytest.raises(ValueError, match="SendingRandomized|SendingLaplace"):
+        check_channel(kind(3, 5, 50))
+
+
+@pytest.mark.parametrize("kind", SENDING)
+def test_messages_that_are_not_points_of_the_space_end_an_evaluation(kind):
+    rules = {"channel": kind(3, 5, 50), "hypotheses": np.full((3, 5), 0.2), "horizon": 50}
+    with pytest.raises(ValueError, match=kind.__name__):
         ldp_gym.evaluate("uniform", rules, episodes=1)
-    env = gym.make("LDPDist-v0", **rules)
-    with pytest.raises(ValueError, match="SendingRandomized|SendingLaplace"):
-        env.reset(seed=0), env.step(np.full(5, 0.2))
+
+
+def play_one_round(env):
+    """Begin an episode and predict once; the first message may be drawn by either call."""
+    env.reset(seed=0)
+    env.step(np.full(5, 0.2))
+
+
+@pytest.mark.parametrize("kind", SENDING)
+def test_messages_that_are_not_points_of_the_space_end_an_episode(kind):
+    table = np.full((3, 5), 0.2)
+    env = gym.make("LDPDist-v0", channel=kind(3, 5, 50), hypotheses=table, horizon=50)
+    with pytest.raises(ValueError, match=kind.__name__):
+        play_one_round(env)
 
 
 class ReusesItsBuffer(SoftmaxLinear):
@@ -179,69 +256,110 @@ def test_a_class_in_single_precision_is_reported():
         check_hypotheses(InSinglePrecision(4, 5, 2))
 
 
-def test_a_part_that_hands_out_one_buffer_or_single_precision_is_reported():
-    buffers = {name: np.empty(10**5, dtype=name) for name in ("float64", "int64")}
+BUFFERS = {"float64": np.empty(10**5), "int64": np.empty(10**5, dtype=np.int64)}
 
-    def reuse(found):
-        np.copyto(kept := buffers[found.dtype.name][: found.size].reshape(found.shape), found)
-        return kept
 
-    for check, part, method in (
-        (check_nature, ldp_gym.NATURES["cycle"](2), "contexts"),
-        (check_truth, ldp_gym.TRUTHS["switching"](4, 6), "distributions"),
-        (check_channel, RandomizedResponse(4, 5, 12), "encode"),
-    ):
-        for change, said in (
-            (reuse, "a new array|the same"),
-            (np.float32, "float64|messages in Discrete"),
-        ):
-            changed_part, own = copy(part), getattr(type(part), method)
-            called = {method: lambda *given, own=own, change=change: change(own(*given))}
-            changed_part.__class__ = type("Changed", (type(part),), called)
-            with pytest.raises(AssertionError, match=said):
-                check(changed_part)
+def in_one_buffer(array):
+    """Copy an array to the start of the one buffer for its type."""
+    buffer = BUFFERS[array.dtype.name][: array.size].reshape(array.shape)
+    np.copyto(buffer, array)
+    return buffer
+
+
+def with_changed_method(part, method, change):
+    """Return a part of a game whose method returns what ``change`` makes of its result."""
+    original = getattr(part, method)
+    changed_part = copy(part)
+    setattr(changed_part, method, lambda *arguments: change(original(*arguments)))
+    return changed_part
+
+
+PARTS = [
+    (check_nature, ldp_gym.NATURES["cycle"](2), "contexts"),
+    (check_truth, ldp_gym.TRUTHS["switching"](4, 6), "distributions"),
+    (check_channel, RandomizedResponse(4, 5, 12), "encode"),
+]
+"""Checks, a part that passes each, and the method that returns its arrays."""
+
+
+@pytest.mark.parametrize(("check", "part", "method"), PARTS)
+def test_a_part_that_hands_out_one_buffer_is_reported(check, part, method):
+    with pytest.raises(AssertionError, match="a new array|the same"):
+        check(with_changed_method(part, method, in_one_buffer))
+
+
+@pytest.mark.parametrize(("check", "part", "method"), PARTS)
+def test_a_part_in_single_precision_is_reported(check, part, method):
+    with pytest.raises(AssertionError, match="float64|messages in Discrete"):
+        check(with_changed_method(part, method, np.float32))
 
 
 def test_a_truth_is_checked_on_a_class_of_its_size():
     check_truth(ldp_gym.TRUTHS["mixture"](3))
+
+
+def test_a_truth_for_another_class_asks_for_the_class_that_it_was_made_for():
+    five_hypotheses = ldp_gym.HYPOTHESES["softmax-linear"](5, 6, 2)
     with pytest.raises(AssertionError, match=r"pass the class that the truth was made for"):
-        check_truth(ldp_gym.TRUTHS["mixture"](3), ldp_gym.HYPOTHESES["softmax-linear"](5, 6, 2))
+        check_truth(ldp_gym.TRUTHS["mixture"](3), five_hypotheses)
 
 
-def test_messages_outside_of_the_space_or_of_density_zero_are_reported():
-    reasons = ("expected messages in Box", "a positive density of every message", "NaN")
-    for kind, reason in zip((broken.TooFar, broken.Denied, broken.Nameless), reasons, strict=True):
-        with pytest.raises(AssertionError, match=reason):
-            check_channel(kind(3, 5, 50, epsilon=0.1), samples=5_000)
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (broken.TooFar, "expected messages in Box"),
+        (broken.Denied, "a positive density of every message"),
+        (broken.Nameless, "NaN"),
+    ],
+)
+def test_messages_outside_of_the_space_or_without_density_are_reported(kind, reason):
+    with pytest.raises(AssertionError, match=reason):
+        check_channel(kind(3, 5, 50, epsilon=0.1), samples=5_000)
 
 
-def test_check_channel_says_so_at_the_default_effort():
-    quiet = broken.less_noise(GaussianVector, 0.7)(3, 5, 50, epsilon=0.5, delta=1e-5)
-    for channel in (broken.FlatReal(3, 5, 50, epsilon=0.5), quiet):
-        with pytest.raises(AssertionError, match="expected messages that follow log_density: "):
-            check_channel(channel)
+@pytest.mark.parametrize(
+    "channel",
+    [
+        broken.FlatReal(3, 5, 50, epsilon=0.5),
+        broken.less_noise(GaussianVector, 0.7)(3, 5, 50, epsilon=0.5, delta=1e-5),
+    ],
+)
+def test_check_channel_reports_messages_off_their_density_at_the_default_effort(channel):
+    with pytest.raises(AssertionError, match="expected messages that follow log_density: "):
+        check_channel(channel)
 
 
-def test_a_message_is_sent_too_often_from_the_exact_binomial_count_on():
-    """1,000 messages of one label, two declared as equal: tables, sides and cells share the error."""
-    first = 1 + int(binom.isf(ERROR_RATE / (2 * len(_CHECKED_TABLES) * 2), 1000, 0.5))
-    for count, said in (
-        (first - 1, "None"),
-        (first, f"label 7 sent [0] {first} times out of 1000; "),
-    ):
-        sent, one = np.repeat([0, 1], [count, 1000 - count]), np.zeros(1000, dtype=int)
-        assert said in str(
-            _goodness_of_fit(np.arange(2), np.full((2, 1), 0.5), sent, one, np.array([7]))
-        )
+def misfit_of_two_messages(count):
+    """Verdict on label 7, which sends message 0 ``count`` times out of 1,000 and declares one half.
+
+    The error of 1e-6 is shared by three tables, two messages and two sides. P(more than 583) is the first
+    tail of the binomial law below 1e-6 / 12.
+    """
+    sent = np.repeat([0, 1], [count, 1000 - count])
+    declared = np.full((2, 1), 0.5)
+    label_indices = np.zeros(1000, dtype=int)
+    return _goodness_of_fit(np.arange(2), declared, sent, label_indices, np.array([7]))
+
+
+def test_583_of_1000_messages_of_probability_one_half_are_not_too_many():
+    assert misfit_of_two_messages(583) is None
+
+
+def test_584_of_1000_messages_of_probability_one_half_are_too_many():
+    expected = "label 7 sent [0] 584 times out of 1000; "
+    assert expected in misfit_of_two_messages(584)
 
 
 def test_the_error_rate_is_at_most_the_stated_one():
-    """The classifiers' mean product exceeds 1/a with probability at most a: counted at a = 1/20."""
-    rng, exceeded, repeats = np.random.default_rng(0), 0, 1500
+    """The classifiers' mean product exceeds 20 with probability at most 1/20, if the density is right."""
+    rng = np.random.default_rng(0)
     law = rng.dirichlet(np.ones(4), size=3)  # three labels, four messages
+    repeats = 1500
+    exceeded = 0
     for _ in range(repeats):
-        places = rng.integers(3, size=60)
-        messages = (rng.random(60)[:, None] > law.cumsum(axis=1)[places]).sum(axis=1)
-        gains = [gain for _, gain in _log_gains(places, messages, np.log(law.T[messages]))]
-        exceeded += np.logaddexp.reduce(gains) - math.log(len(gains)) >= math.log(20.0)
+        labels = rng.integers(3, size=60)
+        messages = categorical(law[labels], rng.random(60))
+        log_gains = [gain for _, gain in _log_gains(labels, messages, np.log(law.T[messages]))]
+        log_mean_product = np.logaddexp.reduce(log_gains) - math.log(len(log_gains))
+        exceeded += log_mean_product >= math.log(20.0)
     assert exceeded <= binom.isf(ERROR_RATE, repeats, 1 / 20)

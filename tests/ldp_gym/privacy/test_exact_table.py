@@ -23,11 +23,11 @@ THIRDS = np.full((2, 3), 1 / 3)
 
 def draw_situation(name, size, labels, seed, **options):
     """A channel's exact tables, with random candidates, posterior and public coins to make them for."""
-    rng, exact = (
-        np.random.default_rng(seed),
-        ExactChannel(make_channel(name, size, labels, 50, **options)),
-    )
-    posterior = rng.dirichlet(np.full(size, 0.3)) if exact.channel.adaptive else None
+    rng = np.random.default_rng(seed)
+    exact = ExactChannel(make_channel(name, size, labels, 50, **options))
+    posterior = None
+    if exact.channel.adaptive:
+        posterior = rng.dirichlet(np.full(size, 0.3))
     candidates = rng.dirichlet(np.full(labels, 0.4), size=size)
     return exact, candidates, posterior, rng.random((20, exact.channel.num_public_coins))
 
@@ -114,21 +114,32 @@ def test_answers_come_from_the_operating_system(name):
     assert exact.channel.message_space.contains(np.asarray(last))
 
 
-def test_tables_by_hand():
-    """A number picks the message whose share it falls into; labels that look alike spend nothing."""
-    table = ExactChannel(RandomizedResponse(2, 3, 100, epsilon=math.log(2.0))).table(
-        np.zeros(0), THIRDS
-    )
-    shares = table.probabilities(1)
+def table_of_thirds():
+    """Randomized response with e^eps = 2 on three labels: its own with probability 1/2, others with 1/4."""
+    exact = ExactChannel(RandomizedResponse(2, 3, 100, epsilon=math.log(2.0)))
+    return exact.table(np.zeros(0), THIRDS)
+
+
+def test_the_probabilities_of_a_table_are_those_of_the_channel():
+    shares = table_of_thirds().probabilities(1)
     assert [float(share) for share in shares] == pytest.approx([0.25, 0.5, 0.25])
-    ends = list(itertools.accumulate(int(share * TOTAL) for share in shares))
-    assert ends[-1] == TOTAL
-    assert [table.pick(1, end - 1) for end in ends] == [0, 1, 2]
-    assert [table.pick(1, number) for number in (0, ends[0], ends[1])] == [0, 1, 2]
-    alike = ExactChannel(make_channel("split", 4, 3, 100)).table(
-        np.linspace(0.1, 0.9, 4), THIRDS[[0] * 4]
-    )
-    assert (alike.ratio, alike.epsilon) == (1, 0.0)
+
+
+def test_a_number_picks_the_message_whose_share_it_falls_into():
+    table = table_of_thirds()
+    first, second, third = (int(share * TOTAL) for share in table.probabilities(1))
+    assert first + second + third == TOTAL
+    assert [table.pick(1, 0), table.pick(1, first - 1)] == [0, 0]
+    assert [table.pick(1, first), table.pick(1, first + second - 1)] == [1, 1]
+    assert [table.pick(1, first + second), table.pick(1, TOTAL - 1)] == [2, 2]
+
+
+def test_labels_that_look_alike_spend_nothing():
+    equal_hypotheses = THIRDS[[0] * 4]
+    exact = ExactChannel(make_channel("split", 4, 3, 100))
+    table = exact.table(np.linspace(0.1, 0.9, 4), equal_hypotheses)
+    assert table.ratio == 1
+    assert table.epsilon == 0.0
 
 
 @pytest.mark.parametrize("name", FINITE)
@@ -139,19 +150,32 @@ def test_a_tiny_eps_is_kept_too(name, epsilon):
     assert exact.table(draws[0], candidates, posterior).epsilon <= epsilon
 
 
-def test_broken_promises_and_wrong_arguments_are_named():
+def test_a_channel_that_declares_too_large_ratios_has_no_table():
     broken = ExactChannel(sharper(RandomizedResponse, declared=1.1)(2, 3, 100, epsilon=1.0))
-    channel, adaptive = (make_channel(name, 2, 3, 100) for name in ("split", "adaptive-split"))
-    exact = ExactChannel(channel)
-    for call, error, message in [
-        (lambda: broken.answer(0, THIRDS), BrokenPromiseError, "does not keep its promise"),
-        (lambda: ExactChannel(Channel), TypeError, "made, not its class"),
-        (lambda: exact.answer(3, THIRDS), ValueError, "label must be at most 2"),
-        (lambda: exact.table(np.zeros(99), THIRDS), ValueError, "coins must be 2 uniforms"),
-        (lambda: audit.reachable(adaptive, THIRDS), ValueError, "Pass posterior="),
-    ]:
-        with pytest.raises(error, match=message):
-            call()
+    with pytest.raises(BrokenPromiseError, match="does not keep its promise"):
+        broken.answer(0, THIRDS)
+
+
+def test_a_class_in_place_of_a_channel_is_refused():
+    with pytest.raises(TypeError, match="made, not its class"):
+        ExactChannel(Channel)
+
+
+def test_a_label_beyond_the_last_is_refused():
+    exact = ExactChannel(make_channel("split", 2, 3, 100))
+    with pytest.raises(ValueError, match="label must be at most 2"):
+        exact.answer(3, THIRDS)
+
+
+def test_the_wrong_number_of_public_coins_is_refused():
+    exact = ExactChannel(make_channel("split", 2, 3, 100))
+    with pytest.raises(ValueError, match="coins must be 2 uniforms"):
+        exact.table(np.zeros(99), THIRDS)
+
+
+def test_an_adaptive_channel_needs_a_posterior():
+    with pytest.raises(ValueError, match="Pass posterior="):
+        audit.reachable(make_channel("adaptive-split", 2, 3, 100), THIRDS)
 
 
 TWO = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
@@ -210,22 +234,39 @@ def test_other_real_messages_are_not_judged():
         assert "real numbers" in found.reason
 
 
-@pytest.mark.parametrize("name", ["randomized-response", "split", "adaptive-split", "one-bit"])
-def test_a_table_goes_through_json_and_its_eps_is_computed_again(name):
+def table_of(name):
+    """An exact table of a channel at random candidates and public coins."""
     exact, candidates, posterior, coins = draw_situation(name, 4, 5, 0, epsilon=1.0)
-    table = exact.table(coins[0], candidates, posterior)
+    return exact.table(coins[0], candidates, posterior)
+
+
+@pytest.mark.parametrize("name", ["randomized-response", "split", "adaptive-split", "one-bit"])
+def test_a_table_goes_through_json(name):
+    table = table_of(name)
     again = ExactTable.from_json(table.to_json())
     np.testing.assert_array_equal(again.messages, table.messages)
     np.testing.assert_array_equal(again.counts, table.counts)
     assert again.ratio == table.ratio
+
+
+@pytest.mark.parametrize("name", ["randomized-response", "split", "adaptive-split", "one-bit"])
+def test_the_eps_of_a_table_from_json_is_its_log_ratio_rounded_up(name):
+    table = table_of(name)
+    again = ExactTable.from_json(table.to_json())
     assert again.epsilon == pytest.approx(table.epsilon, abs=1e-12)
-    assert Decimal(again.epsilon).exp() >= Decimal(again.ratio.numerator) / Decimal(
-        again.ratio.denominator
-    )
-    given = json.loads(table.to_json())
-    counts = [list(row) for row in given["counts"]]
-    counts[0][0] = str(int(counts[0][0]) + 1)
+    ratio = Decimal(again.ratio.numerator) / Decimal(again.ratio.denominator)
+    assert Decimal(again.epsilon).exp() >= ratio
+
+
+def test_counts_of_json_that_do_not_sum_to_2_to_the_64_are_refused():
+    given = json.loads(table_of("split").to_json())
+    given["counts"][0][0] = str(int(given["counts"][0][0]) + 1)
     with pytest.raises(ValueError, match="sum to 2\\^64"):
-        ExactTable.from_json(json.dumps(given | {"counts": counts}))
+        ExactTable.from_json(json.dumps(given))
+
+
+def test_json_with_fewer_rows_of_counts_than_messages_is_refused():
+    given = json.loads(table_of("split").to_json())
+    given["counts"] = given["counts"][1:]
     with pytest.raises(ValueError, match="a row of counts per message"):
-        ExactTable.from_json(json.dumps(given | {"counts": counts[1:]}))
+        ExactTable.from_json(json.dumps(given))

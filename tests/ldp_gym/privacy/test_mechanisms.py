@@ -33,19 +33,31 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_messages_of_every_kind_are_read(kind):
-    """Randomized response at twice and at once the claim; a right one is convicted with probability ALPHA."""
-    rng, options = (
-        np.random.default_rng(0),
-        {"claimed": 1.0, "trials": 10_000, "confidence": 1 - ALPHA},
+def estimate_of_kind(kind, factor):
+    """Audit of randomized response at ``factor`` times the claim, whose messages are written in some kind."""
+    send = respond(4, factor, np.random.default_rng(0))
+    return audit.estimate_epsilon(
+        lambda label: KINDS[kind](send(label)),
+        num_labels=4,
+        claimed=1.0,
+        trials=10_000,
+        confidence=1 - ALPHA,
     )
-    for factor, holds in ((2.0, False), (1.0, True)):
-        send = respond(4, factor, rng)
-        write = lambda label, send=send: KINDS[kind](send(label))  # noqa: E731
-        found = audit.estimate_epsilon(write, num_labels=4, **options)
-        assert found.holds is holds
-        assert factor * 0.6 < found.epsilon <= factor
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_messages_of_every_kind_convict_a_mechanism_at_twice_its_claim(kind):
+    estimate = estimate_of_kind(kind, 2.0)
+    assert not estimate.holds
+    assert 1.2 < estimate.epsilon <= 2.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_messages_of_every_kind_acquit_a_mechanism_at_its_claim(kind):
+    """With probability 1 - ALPHA."""
+    estimate = estimate_of_kind(kind, 1.0)
+    assert estimate.holds
+    assert 0.6 < estimate.epsilon <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -170,34 +182,71 @@ def test_an_estimate_is_printed_with_its_labels_an_example_and_both_counts():
 def test_a_pair_of_numbers_tells_where_neither_does():
     """The label is a difference of two random numbers; the third number never comes twice."""
     rng = np.random.default_rng(0)
-    difference = lambda label: (one := int(rng.integers(4)), one ^ (2 * label), rng.random())  # noqa: E731
-    found = audit.estimate_epsilon(difference, num_labels=2, trials=4_000, floats=False)
-    assert found.counts == (1_000, 0)
-    assert found.event.startswith(
-        "this pair of values, coordinate 0 and coordinate 1, came at least "
+
+    def hide_in_a_difference(label):
+        first = int(rng.integers(4))
+        return first, first ^ (2 * label), rng.random()
+
+    estimate = audit.estimate_epsilon(
+        hide_in_a_difference, num_labels=2, trials=4_000, floats=False
     )
+    assert estimate.counts == (1_000, 0)
+    expected = "this pair of values, coordinate 0 and coordinate 1, came at least "
+    assert estimate.event.startswith(expected)
 
 
-def test_the_trials_that_would_be_needed():
-    estimate = audit.EpsilonEstimate(
-        0.9, 1.0, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 1_000
-    )
-    needed = estimate.trials_needed
-    assert needed > 4_000
-    for share, breaks in ((1.0, True), (0.9, False)):
-        tested = round(share * needed / 4)
-        low, high = clopper_pearson((round(0.6 * tested), round(0.2 * tested)), tested, 0.01)
-        assert (math.log(low / high) > 1.0) is breaks
-    assert f"{needed:,} trials would be such a proof" in estimate.verdict
-    within, unclaimed = (dataclasses.replace(estimate, claimed=claimed) for claimed in (1.2, None))
-    assert (within.trials_needed, within.holds) == (None, True)
-    assert (
-        dataclasses.replace(estimate, claimed=math.log(3) - 1e-5).trials_needed is None
-    )  # some 10^12
-    assert (unclaimed.holds, unclaimed.trials_needed) == (None, None)
-    assert "no eps was claimed" in str(unclaimed)
-    assert not dataclasses.replace(estimate, epsilon=1.001).holds
-    assert dataclasses.replace(estimate, epsilon=1.0).holds
+ESTIMATE = audit.EpsilonEstimate(
+    epsilon=0.9,
+    claimed=1.0,
+    confidence=0.99,
+    delta=0.0,
+    labels=(0, 1),
+    event="by hand",
+    counts=(600, 200),
+    trials=4_000,
+    tested=1_000,
+)
+"""An audit whose event has shares of 0.6 and 0.2: a ratio of e^1.0986."""
+
+
+def bound_at_the_shares_seen(trials):
+    """Lower bound on eps from 60% and 20% of a quarter of these trials, by definition."""
+    tested = round(trials / 4)
+    low, high = clopper_pearson((round(0.6 * tested), round(0.2 * tested)), tested, 0.01)
+    return math.log(low / high)
+
+
+def test_the_trials_needed_would_break_the_claim():
+    assert ESTIMATE.trials_needed > 4_000
+    assert bound_at_the_shares_seen(ESTIMATE.trials_needed) > 1.0
+
+
+def test_nine_tenths_of_the_trials_needed_would_not_break_the_claim():
+    assert bound_at_the_shares_seen(0.9 * ESTIMATE.trials_needed) <= 1.0
+
+
+def test_the_verdict_names_the_trials_needed():
+    assert f"{ESTIMATE.trials_needed:,} trials would be such a proof" in ESTIMATE.verdict
+
+
+@pytest.mark.parametrize("claimed", [1.2, math.log(3) - 1e-5])
+def test_no_trials_are_named_where_ten_billion_would_not_break_the_claim(claimed):
+    """At a ratio of 3, which is within a claim of 1.2; and 1e-5 above the other needs some 10^12."""
+    estimate = dataclasses.replace(ESTIMATE, claimed=claimed)
+    assert estimate.holds
+    assert estimate.trials_needed is None
+
+
+def test_an_estimate_without_a_claim_neither_holds_nor_needs_trials():
+    estimate = dataclasses.replace(ESTIMATE, claimed=None)
+    assert estimate.holds is None
+    assert estimate.trials_needed is None
+    assert "no eps was claimed" in str(estimate)
+
+
+@pytest.mark.parametrize(("epsilon", "holds"), [(1.0, True), (1.001, False)])
+def test_a_claim_is_broken_by_a_bound_above_it(epsilon, holds):
+    assert dataclasses.replace(ESTIMATE, epsilon=epsilon).holds is holds
 
 
 def test_a_right_mechanism_is_convicted_at_the_stated_rate():
@@ -267,41 +316,74 @@ def test_an_alarm_that_was_set_before_an_audit_rings_when_it_should():
     assert 0.0 < signal.setitimer(signal.ITIMER_REAL, 0.0)[0] < 1000.0 - 400 * 1e-4
 
 
-def test_slow_functions_prints_and_wrong_arguments():
-    options = {"num_labels": 2, "trials": 1000, "time_limit": 0.1}
-    with ThreadPoolExecutor() as pool:  # no alarms in a thread
-        audited = pool.submit(audit.estimate_epsilon, lambda label: time.sleep(0.01), **options)
+def test_a_slow_function_is_stopped_between_calls_where_there_are_no_alarms():
+    """In a thread alarms cannot be set."""
+    with ThreadPoolExecutor() as pool:
+        audited = pool.submit(
+            audit.estimate_epsilon,
+            lambda label: time.sleep(0.01),
+            num_labels=2,
+            trials=1000,
+            time_limit=0.1,
+        )
         with pytest.raises(MechanismFailedError, match="took more than 0.1 seconds"):
             audited.result()
-    with pytest.warns(UserWarning, match="prints, as 'label 1.*: the audit does not read it"):
-        audit.estimate_epsilon(lambda label: print("label 1") or 0, num_labels=2, trials=400)
-    for options, message in [
+
+
+def test_a_function_that_prints_is_warned_of():
+    def print_the_label(label):
+        print(f"label {label}")
+        return 0
+
+    with pytest.warns(UserWarning, match="prints, as 'label .*: the audit does not read it"):
+        audit.estimate_epsilon(print_the_label, num_labels=2, trials=400)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
         ({}, "num_labels"),
         ({"num_labels": 2, "claimed": -1.0}, "claimed"),
         ({"num_labels": 2, "time_limit": 0}, "time_limit"),
         ({"num_labels": 2, "candidates": np.eye(2)}, "candidates"),
-    ]:
-        with pytest.raises((TypeError, ValueError), match=message):
-            audit.estimate_epsilon(lambda label: label, **options)
-    for wrong in (3, int, None):
-        with pytest.raises(TypeError, match="mechanism must be a function"):
-            audit.estimate_epsilon(wrong, num_labels=2)
-    with pytest.raises(
-        MechanismFailedError, match="must give a list or array of as many messages, got 1"
-    ):
+    ],
+)
+def test_a_wrong_argument_of_an_audit_is_named(options, name):
+    with pytest.raises((TypeError, ValueError), match=name):
+        audit.estimate_epsilon(lambda label: label, **options)
+
+
+@pytest.mark.parametrize("wrong", [3, int, None])
+def test_a_mechanism_must_be_a_function(wrong):
+    with pytest.raises(TypeError, match="mechanism must be a function"):
+        audit.estimate_epsilon(wrong, num_labels=2)
+
+
+def test_a_vectorized_function_must_return_a_message_per_label():
+    expected = "must give a list or array of as many messages, got 1"
+    with pytest.raises(MechanismFailedError, match=expected):
         audit.estimate_epsilon(lambda labels: [0], num_labels=2, vectorized=True)
 
 
-def test_columns_of_messages():
+def test_a_set_has_columns_for_its_elements_its_order_and_its_length():
     layout = Layout([{"a"}, {"b", "a"}])
     orders = ["place in its order 0", "place in its order 1", "its length"]
     assert layout.names == ["('a' in it)", "('b' in it)", *orders]
     assert layout.matrix([{"b"}]).tolist() == [[0.0, 1.0, 1.0, -1e308, 1.0]]
+
+
+def test_tuples_of_other_lengths_than_the_first_are_filled_up_or_cut():
     ragged = Layout([(1, 2), (3, 4)]).matrix([(5,), (6, 7, 8)])
     assert ragged.tolist() == [[5.0, -1e308], [6.0, 7.0]]
-    assert Layout([(1,), ("a", {1, 2})]).matrix([("c", {3, 4})]).tolist() == [
-        [1.0, 99.0, 2.0, 3.0, 4.0, 2.0]
-    ]
+
+
+def test_nested_messages_are_read_with_the_length_of_each_part():
+    """'c' has length 1 and code 99, the set length 2; the last column is the tuple's length."""
+    matrix = Layout([(1,), ("a", {1, 2})]).matrix([("c", {3, 4})])
+    assert matrix.tolist() == [[1.0, 99.0, 2.0, 3.0, 4.0, 2.0]]
+
+
+def test_bytes_are_read_bit_by_bit():
     assert Layout([b"\x81"]).matrix([b"\x03"]).tolist() == [[0, 0, 0, 0, 0, 0, 1, 1, 1]]
 
 
@@ -320,20 +402,23 @@ def test_numbers_of_different_types_count_as_one():
     assert Layout([1]).matrix([1.0, True, np.int64(1)]).tolist() == [[1.0], [1.0], [1.0]]
 
 
-def test_a_table_of_probabilities():
-    """Rows are labels; a message that nobody sends does not count."""
+def test_the_eps_of_a_table_is_its_largest_log_ratio():
+    """Message 0: 0.5 from label 0 and 0.1 from label 1. A message that nobody sends does not count."""
     table = [[0.5, 0.2, 0.3, 0.0], [0.1, 0.5, 0.4, 0.0], [0.25, 0.25, 0.5, 0.0]]
-    found = audit.exact_epsilon(table)
-    assert found.epsilon == pytest.approx(math.log(5.0))
-    assert (found.labels, int(found.message)) == ((0, 1), 0)
+    exact = audit.exact_epsilon(table)
+    assert exact.epsilon == pytest.approx(math.log(5.0))
+    assert exact.labels == (0, 1)
+    assert int(exact.message) == 0
+
+
+def test_the_eps_of_a_table_with_a_message_of_one_label_only_is_infinite():
     assert audit.exact_epsilon([[1.0, 0.0], [0.5, 0.5]]).epsilon == math.inf
-    for wrong in (
-        [[0.5, 0.6], [0.5, 0.5]],
-        [0.5, 0.5],
-        [[1.0]],
-        "x",
-        3,
-        [[math.nan, 1.0], [0.5, 0.5]],
-    ):
-        with pytest.raises(ValueError, match="table|label|probabilit|sums"):
-            audit.exact_epsilon(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [[[0.5, 0.6], [0.5, 0.5]], [0.5, 0.5], [[1.0]], "x", 3, [[math.nan, 1.0], [0.5, 0.5]]],
+)
+def test_an_object_that_is_not_a_table_of_probabilities_is_refused(wrong):
+    with pytest.raises(ValueError, match="table|label|probabilit|sums"):
+        audit.exact_epsilon(wrong)
