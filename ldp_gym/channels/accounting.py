@@ -84,7 +84,10 @@ def log_range(num_hypotheses: int, horizon: int) -> float:
 
 
 def resolved_gamma(gamma: float | None, horizon: int) -> float:
-    """Return the gamma of the offset: log T when not given."""
+    """Return gamma, which sets the offset of losses: ``log T`` when it is None.
+
+    With probability ``1 - e^-gamma`` no noise of the game exceeds the offset.
+    """
     rounds = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
     if gamma is None:
         return math.log(rounds)

@@ -291,11 +291,14 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     ) -> FloatArray:
         """Return quadratic scores ``(..., K)`` of hypotheses: the truth's is least on average.
 
-        They score the law of the named group, given the groups (:func:`quadratic_losses`).
+        They score the law of the named group, given the groups (:func:`quadratic_losses`). The
+        chances are the probabilities, under each hypothesis, that a label votes for the named
+        group; the squares sum those of all groups, times the probability that the group voted for
+        is named.
         """
         votes = self._votes(messages, candidates, posterior)
         group_chances = np.stack([expectations(candidates, shares) for shares in votes.shares])
-        chances = np.add.reduce(group_chances * votes.is_named, axis=0)
+        chances = np.add.reduce(group_chances * votes.is_named, axis=0)  # of the named group
         log_right = self._log_fits(messages, candidates, posterior)
         squares = np.exp(log_right) * np.add.reduce(np.square(group_chances), axis=0)
         return quadratic_losses(chances, squares, self.epsilon)

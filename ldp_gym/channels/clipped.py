@@ -116,7 +116,11 @@ class ClippedChannel(Channel):
     def _draw_coordinate(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, cells: Cells
     ) -> DrawnCoordinate:
-        """Draw a hypothesis J and ``log pbar_J[h_t(y)]`` for each label, from three uniforms."""
+        """Draw a hypothesis J and its clipped log-likelihood of each label, from three uniforms.
+
+        It is ``log pbar_J[h_t(y)]``: the random map h_t of :class:`Clipping` may replace the label
+        y (two uniforms), and ``pbar_J`` is the density of ``f_J`` after it.
+        """
         labels, uniforms = self._align(labels, candidates, uniforms)
         clipping_coins = uniforms[..., :2]
         coordinate_coin = uniforms[..., 2]
@@ -128,8 +132,9 @@ class ClippedChannel(Channel):
         return DrawnCoordinate(coordinate, np.log(density))
 
     def _log_pbar(self, candidates: FloatArray, cells: Cells) -> FloatArray:
-        """Return ``log pbar_j[y]`` of candidates, ``(..., K, M)``.
+        """Return the clipped log-likelihoods ``log pbar_j[y]`` of candidates, ``(..., K, M)``.
 
+        ``pbar_j`` is the density of ``f_j`` after the random map h_t of :class:`Clipping`.
         It is +inf for labels that h_t never reaches: infinitely far from any message, they get the
         density 0.
         """
@@ -150,9 +155,10 @@ class ClippedChannel(Channel):
         return np.where(lengths > 0.0, log_density, np.inf)
 
     def _kernel(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Kernel:
-        """Return the density of messages given the clipped label.
+        """Return the density of messages given the clipped label ``h_t(y)``, as a product.
 
-        Its factors are scaled so that the largest over the labels is 1.
+        The log density comes as a sum, with a term for each label. Here the labels' factors are
+        scaled so that the largest is 1, and the scale goes into the common factor.
         """
         log_kernel = self._log_kernel(messages, candidates, cells)
         terms = log_kernel.terms

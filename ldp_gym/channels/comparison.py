@@ -225,7 +225,7 @@ class Scheffe(BitChannel):
         return pair_sides(one, other, self.num_hypotheses)
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
-        """Return all pairs of hypotheses."""
+        """Return the questions about all pairs of hypotheses, which are equally likely."""
         lower, higher = np.triu_indices(self.num_hypotheses, 1)
         questions = pair_sides(lower, higher, self.num_hypotheses)
         return Questions(questions, uniform_distribution(len(questions)))

@@ -367,7 +367,10 @@ class VectorChannel(NoisyChannel):
         uniforms: FloatArray,
         posterior: Public = None,
     ) -> Messages:
-        """Draw messages ``(..., K)``: noisy log-likelihoods of the clipped label, as losses."""
+        """Draw messages ``(..., K)``: noisy log-likelihoods of the clipped label, as losses.
+
+        The map h_t of :class:`Clipping` clips the label once, for all hypotheses.
+        """
         labels, uniforms = self._align(labels, candidates, uniforms)
         clipping_coins = uniforms[..., :2]
         noise_coins = uniforms[..., 2:]

@@ -49,7 +49,7 @@ class TwoLevelChannel(Channel):
     ) -> FloatArray:
         """Return the log density ``log q(z | y)`` of messages for all labels, ``(..., M)``.
 
-        It is ``log L(z)`` for a label that the message fits, and ``log L(z) - eps`` for any other.
+        It is ``log L(z)`` for a label that message z fits, and ``log L(z) - eps`` for any other.
         """
         agreement = self.agreement(messages, candidates, posterior)
         log_fits = self._log_fits(messages, candidates, posterior)
@@ -61,7 +61,8 @@ class TwoLevelChannel(Channel):
         """Return the hypotheses' log-likelihoods, ``(..., K)``.
 
         It is ``log(L(z) (e^-eps + (1 - e^-eps) c_k(z)))``, where ``c_k(z)`` is the probability that
-        the message fits a label of ``f_k``.
+        message z fits a label of ``f_k``, and ``L(z)`` its density from a label that it fits; from
+        any other label the density is ``e^-eps L(z)``.
         """
         chances = self._chances(messages, candidates, posterior)
         log_fits = self._log_fits(messages, candidates, posterior)

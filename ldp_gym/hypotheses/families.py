@@ -199,7 +199,10 @@ class Refined(HypothesisClass):
             self._table = self._refine(np.zeros(self.context_dim))
 
     def _refine(self, contexts: FloatArray) -> FloatArray:
-        """Return the base's candidates with each label cut, read-only."""
+        """Return the base's candidates at contexts ``(..., d)``, with each label cut; read-only.
+
+        All parts of a label have the same probability.
+        """
         candidates = np.repeat(self.base(contexts), self.parts, axis=-1)
         candidates /= self.parts
         candidates.flags.writeable = False
