@@ -64,33 +64,65 @@ def test_games_in_lock_step_are_a_dummy_vec_env(name, rules):
             rewards[:] = 0.0  # SB3 writes into what it gets
 
 
-def test_what_sb3_asks_of_its_games():
+@pytest.fixture
+def two_games():
+    """Two games of 40 rounds as stable-baselines3 has them, whose actions are mixtures."""
     games = gym.make_vec("LDPDist-v0", num_envs=2, autoreset_mode="SameStep", **small_rules())
     env = SB3VecEnv(wrappers.VectorMixtureAction(games))
-    assert [game.horizon for game in env.get_attr("game")] == [40, 40]
-    assert env.env_is_wrapped(wrappers.VectorMixtureAction) == [True, True]
-    assert env.env_is_wrapped(gym.wrappers.vector.RecordEpisodeStatistics, indices=[0]) == [False]
-    env.set_options({"truth": 2})
-    env.reset()
-    env.set_attr("note", "seen")
-    assert games.note == "seen"
-    with pytest.raises(ValueError, match="cannot differ between them"):
-        env.set_attr("note", 1, indices=[0])
-    with pytest.raises(NotImplementedError, match="call it on SB3VecEnv.envs"):
-        env.env_method("reset")
-    env.set_options([{"truth": 1}, {"truth": 2}])
-    with pytest.raises(ValueError, match="share their reset options"):
-        env.reset()
+    yield env
     env.close()
-    with pytest.raises(
-        ValueError, match='make the environment with autoreset_mode="SameStep", got'
-    ):
+
+
+def test_an_attribute_is_read_once_per_game(two_games):
+    assert [game.horizon for game in two_games.get_attr("game")] == [40, 40]
+
+
+def test_an_attribute_is_set_on_the_games_themselves(two_games):
+    two_games.set_attr("note", "seen")
+    assert two_games.envs.unwrapped.note == "seen"
+
+
+def test_an_attribute_cannot_differ_between_games(two_games):
+    with pytest.raises(ValueError, match="cannot differ between them"):
+        two_games.set_attr("note", 1, indices=[0])
+
+
+def test_each_game_knows_its_wrappers(two_games):
+    statistics = gym.wrappers.vector.RecordEpisodeStatistics
+    assert two_games.env_is_wrapped(wrappers.VectorMixtureAction) == [True, True]
+    assert two_games.env_is_wrapped(statistics, indices=[0]) == [False]
+
+
+def test_a_method_of_a_single_game_cannot_be_called(two_games):
+    with pytest.raises(NotImplementedError, match="call it on SB3VecEnv.envs"):
+        two_games.env_method("reset")
+
+
+def test_reset_options_are_the_same_for_all_games(two_games):
+    two_games.set_options({"truth": 2})
+    two_games.reset()
+    two_games.set_options([{"truth": 1}, {"truth": 2}])
+    with pytest.raises(ValueError, match="share their reset options"):
+        two_games.reset()
+
+
+def test_games_of_another_autoreset_mode_are_refused():
+    message = 'make the environment with autoreset_mode="SameStep", got'
+    with pytest.raises(ValueError, match=message):
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
+
+
+def test_a_single_environment_is_refused():
     with pytest.raises(TypeError, match="envs must be a vector environment"):
         SB3VecEnv(gym.make("LDPDist-v0"))
+
+
+def test_a_picture_shows_the_pictures_of_all_games():
     filmed = lock_step(2, {"render_mode": "rgb_array"})
-    filmed.seed(0), filmed.reset()
-    assert filmed.render().size == sum(image.size for image in filmed.get_images())
+    filmed.seed(0)
+    filmed.reset()
+    sizes = [image.size for image in filmed.get_images()]
+    assert filmed.render().size == sum(sizes)
 
 
 def test_statistics_of_a_wrapper_reach_sb3():

@@ -18,10 +18,12 @@ LONG = np.random.default_rng(9).lognormal(0.0, 1.0, (1, 400))
 
 
 def ends(estimate):
+    """Both ends of an interval."""
     return estimate.low, estimate.high
 
 
 def strictness(count):
+    """Share of the error rate that remains for samples of this size."""
     return 1 - min(0.85, 4.2 / math.sqrt(count))
 
 
@@ -45,19 +47,30 @@ def quantile(values, share):
     "samples", [NORMAL[:1], NORMAL, SKEWED[:1], SKEWED, -SKEWED, LONG], ids=range(6)
 )
 @pytest.mark.parametrize("confidence", [0.95, 0.9])
-def test_the_bootstrap_t_interval_is_that_of_its_description(samples, confidence):
-    rows, count = samples.shape
+def test_the_bootstrap_t_interval_is_that_of_resamples_written_out(samples, confidence):
+    """Quantiles of the pivots of real resamples, between Student's and 1.25 times Student's."""
+    num_rows, count = samples.shape
     means, errors, pivots = resampled(samples)
-    tail, student = (1 - confidence) * strictness(count) / 2, stats.t(count - 1).isf
-    least = student((1 - confidence) / 2)
-    up = max(min(quantile(np.fmax.reduce(pivots), 1 - tail), 1.25 * student(tail / rows)), least)
-    down = max(min(-quantile(pivots.ravel(), tail), 1.25 * student(tail)), least)
-    found = statistics.largest_mean(samples, confidence)
-    assert found.value == means.max()
-    expected = (means - up * errors).max(), (means + down * errors).max()
-    assert ends(found) == pytest.approx(expected, rel=1e-9)
-    if rows == 1:
-        assert statistics.mean(samples[0], confidence) == found
+    tail = (1 - confidence) * strictness(count) / 2
+    student_quantile = stats.t(count - 1).isf
+    smallest = student_quantile((1 - confidence) / 2)
+
+    above = quantile(np.fmax.reduce(pivots), 1 - tail)
+    above = np.clip(above, smallest, 1.25 * student_quantile(tail / num_rows))
+    below = -quantile(pivots.ravel(), tail)
+    below = np.clip(below, smallest, 1.25 * student_quantile(tail))
+
+    estimate = statistics.largest_mean(samples, confidence)
+    assert estimate.low == pytest.approx((means - above * errors).max(), rel=1e-9)
+    assert estimate.high == pytest.approx((means + below * errors).max(), rel=1e-9)
+
+
+def test_the_estimate_of_several_samples_is_their_largest_mean():
+    assert statistics.largest_mean(np.array([[1.0, 3.0], [5.0, 6.0]])).value == 5.5
+
+
+def test_a_mean_is_the_largest_mean_of_one_sample():
+    assert statistics.mean(SKEWED[0]) == statistics.largest_mean(SKEWED[:1])
 
 
 @pytest.mark.parametrize("samples", [NORMAL[:1], NORMAL, SKEWED[:1], SKEWED], ids=range(4))
@@ -178,26 +191,58 @@ def test_estimates_as_text(estimate, text):
     assert str(estimate) == text
 
 
-def test_estimates_as_numbers():
-    found = Estimate(6.0, 4.0, 10.0, 0.5)
-    assert found / 2.0 == Estimate(3.0, 2.0, 5.0, 0.5)
-    assert (found.half, found.known, Estimate(1.0, 0.0).known) == (3.0, True, False)
-    assert [found.contains(x) for x in (3.9, 4.0, 10.0, 10.1)] == [False, True, True, False]
+ESTIMATE = Estimate(6.0, low=4.0, high=10.0, unseen=0.5)
 
 
-def test_differences_are_paired_and_hold_together():
-    rng = np.random.default_rng(2)
-    tapes = 100.0 * rng.standard_normal(50)
-    better, worse = tapes + rng.standard_normal(50), tapes + 5.0 + rng.standard_normal(50)
-    assert statistics.difference(worse, better) == statistics.mean(worse - better)
-    assert statistics.difference(worse, better, 4) == statistics.mean(worse - better, 1 - 0.05 / 4)
-    same = statistics.difference(better + 2.0, better)
-    assert (same.value, *ends(same), same.unseen) == pytest.approx((2.0, 2.0, 2.0, 3 / 50))
-    assert ends(statistics.difference(np.ones(1), np.zeros(1))) == (-np.inf, np.inf)
-    near = statistics.paired(1.0 + np.array([0.0, 0.9e-9, 1.2e-9, 4.0]), 1.0)
-    assert near.tolist() == pytest.approx([0.0, 0.0, 1.2e-9, 4.0])
-    infinite = statistics.paired(np.array([np.inf, np.inf, 1.0]), np.array([np.inf, 1.0, np.inf]))
-    np.testing.assert_array_equal(infinite, [np.nan, np.inf, -np.inf])
+def test_an_estimate_is_divided_with_its_interval():
+    halved = ESTIMATE / 2.0
+    assert halved == Estimate(3.0, 2.0, 5.0, 0.5)
+
+
+def test_half_the_length_of_an_interval():
+    assert ESTIMATE.half == 3.0
+
+
+def test_an_interval_is_known_if_both_ends_are_finite():
+    assert ESTIMATE.known
+    assert not Estimate(1.0, low=0.0).known
+
+
+@pytest.mark.parametrize(
+    ("value", "inside"), [(3.9, False), (4.0, True), (10.0, True), (10.1, False)]
+)
+def test_an_interval_contains_its_ends_and_what_lies_between(value, inside):
+    assert ESTIMATE.contains(value) is inside
+
+
+def test_a_difference_is_the_mean_of_paired_differences():
+    differences = statistics.difference(NORMAL[0], NORMAL[1])
+    assert differences == statistics.mean(NORMAL[0] - NORMAL[1])
+
+
+def test_four_differences_that_hold_together_have_98_75_percent_each():
+    differences = statistics.difference(NORMAL[0], NORMAL[1], comparisons=4)
+    assert differences == statistics.mean(NORMAL[0] - NORMAL[1], confidence=0.9875)
+
+
+def test_a_difference_that_is_the_same_in_all_episodes_has_no_width():
+    same = statistics.difference(np.arange(50.0) + 2.0, np.arange(50.0))
+    assert same == Estimate(2.0, low=2.0, high=2.0, unseen=3 / 50)
+
+
+def test_a_difference_of_one_episode_has_no_interval():
+    assert statistics.difference(np.ones(1), np.zeros(1)) == Estimate(1.0)
+
+
+def test_differences_below_nine_digits_are_zero():
+    differences = statistics.paired(1.0 + np.array([0.0, 0.9e-9, 1.2e-9, 4.0]), 1.0)
+    assert differences.tolist() == pytest.approx([0.0, 0.0, 1.2e-9, 4.0])
+
+
+def test_differences_of_infinite_risks():
+    samples = np.array([np.inf, np.inf, 1.0])
+    others = np.array([np.inf, 1.0, np.inf])
+    np.testing.assert_array_equal(statistics.paired(samples, others), [np.nan, np.inf, -np.inf])
 
 
 def test_a_slope_is_the_least_squares_line_of_the_logarithms():
@@ -278,13 +323,31 @@ def test_a_claim_that_its_control_keeps_is_vacuous():
     assert not above(sample, 3.0).vacuous
 
 
-def test_several_claims_together():
-    weak, strong, idle = PValues(0.2, 0.03), PValues(0.01, 0.5), PValues(0.9, 0.02, vacuous=True)
-    assert conjunction([weak, strong]) == PValues(0.2, 0.06)
-    assert conjunction([weak, strong, idle]) == PValues(0.2, 0.06)
-    assert conjunction([idle, idle]) == PValues(1.0, 0.04, vacuous=True)
-    assert conjunction([strong] * 3) == PValues(0.01, 1.0)
-    assert conjunction([]) == PValues(1.0, 1.0)
+WEAK = PValues(p_for=0.2, p_against=0.03)
+STRONG = PValues(p_for=0.01, p_against=0.5)
+VACUOUS = PValues(p_for=0.9, p_against=0.02, vacuous=True)
+
+
+def test_a_conjunction_is_as_doubtful_as_its_weakest_claim():
+    """The smallest p-value against, 0.03, counts twice: there are two claims."""
+    assert conjunction([WEAK, STRONG]) == PValues(p_for=0.2, p_against=0.06)
+
+
+def test_a_vacuous_claim_does_not_weaken_a_conjunction():
+    """It does count among the claims that may be contradicted: 3 times 0.02."""
+    assert conjunction([WEAK, STRONG, VACUOUS]) == PValues(p_for=0.2, p_against=0.06)
+
+
+def test_a_conjunction_of_vacuous_claims_is_vacuous():
+    assert conjunction([VACUOUS, VACUOUS]) == PValues(p_for=1.0, p_against=0.04, vacuous=True)
+
+
+def test_a_p_value_of_a_conjunction_is_at_most_one():
+    assert conjunction([STRONG, STRONG, STRONG]) == PValues(p_for=0.01, p_against=1.0)
+
+
+def test_a_conjunction_of_no_claims_is_not_shown():
+    assert conjunction([]) == PValues(p_for=1.0, p_against=1.0)
 
 
 def test_holm_s_p_values_by_hand():
