@@ -104,7 +104,10 @@ class Clipping:
 
     @per_table
     def smooth_candidates(self, candidates: FloatArray) -> FloatArray:
-        """Return the laws ``(1 - 1/T) f_j + (1/T) l / N'`` of ``h_t(y)``, ``(..., K, M)``."""
+        """Return the law of ``h_t(y)`` for a label y of each hypothesis, ``(..., K, M)``.
+
+        It is ``(1 - 1/T) f_j + (1/T) l / N'``, for cells of lengths l and of total length N'.
+        """
         smooth = (1.0 - self.mixing) * candidates
         smooth += self.mixing * self.cells(candidates).shares[..., None, :]
         smooth.flags.writeable = False  # functions decorated with per_table keep results for it

@@ -271,7 +271,10 @@ class LaplaceSingle(NoisyChannel):
         yield reading.distances[None]
 
     def _read(self, messages: Messages, candidates: FloatArray, cells: Cells) -> _Reading:
-        """Compare the value that a message reveals with the log-likelihood of each label."""
+        """Compare the value that a message reveals with the log-likelihood of each label.
+
+        Both are divided by the noise scale of the revealed hypothesis.
+        """
         noise = self.noise(candidates, cells)
         coordinate = revealed_coordinate(messages)
         scale = at(noise.scale, coordinate)
@@ -442,16 +445,16 @@ class VectorChannel(NoisyChannel):
     def delta_bounds(
         self, candidates: FloatArray, epsilon: float, posterior: Public = None
     ) -> DeltaBounds:
-        """Bound the least delta by the accounting of the noise.
+        """Bound the least delta of the channel, from that of its noise on two labels' numbers.
 
         From above: no two labels move a coordinate by more than its range, and mixing by h_t only
         helps.
 
-        From below: let P and P' be the kernels of two labels that are far apart, and S the event on
-        which they differ most. Mixed with a share mu = 1/T of the average A over all cells, they
-        differ by at least ``(1 - mu) delta - (e^eps - 1) mu A(S)``. Here ``A(S) <= P(S) + delta'``
-        with delta' the bound from above, and ``P(S) <= delta(e) / (1 - e^(e - eps))`` for all e
-        below eps, of which two are tried.
+        From below: let P and P' be the laws of a message from two labels that are far apart, if h_t
+        keeps them, and S the event on which they differ most. Mixed with a share mu = 1/T of the
+        average A over all cells, they differ by at least ``(1 - mu) delta - (e^eps - 1) mu A(S)``.
+        Here ``A(S) <= P(S) + delta'`` with delta' the bound from above, and
+        ``P(S) <= delta(e) / (1 - e^(e - eps))`` for all e below eps, of which two are tried.
         """
         cells = self.clipping.cells(candidates)
         log_pbar = self._log_pbar(candidates, cells)[:, cells.lengths > 0.0]
@@ -469,8 +472,8 @@ class VectorChannel(NoisyChannel):
 
         mixing = self.clipping.mixing
         growth = np.expm1(min(epsilon, 700.0))  # e^eps - 1, kept below overflow
-        delta_of_kernels = self._delta(shifts, epsilon).lower
-        lower = (1.0 - mixing) * delta_of_kernels - growth * mixing * average_of_event
+        delta_without_mixing = self._delta(shifts, epsilon).lower
+        lower = (1.0 - mixing) * delta_without_mixing - growth * mixing * average_of_event
         return DeltaBounds(max(0.0, float(lower)), upper)
 
 

@@ -348,7 +348,8 @@ class Wheel(TwoLevelChannel):
     ) -> FloatArray:
         """Return the hypotheses' log-likelihoods, ``(..., K)``.
 
-        The method of the base class returns the same, but works out the law of the arc twice.
+        They follow from the probability that the arc covers the vote of a label of ``f_k``. The
+        method of the base class returns the same, but works out the law of the arc twice.
         """
         arc = self._arc_law(self._vote_probabilities(candidates))
         chances = expectations(candidates, self._covered_votes(messages, candidates, arc))
