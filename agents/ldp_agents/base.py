@@ -225,7 +225,7 @@ class MixtureLearner(Learner):
 
     def log_likelihoods(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Log-likelihoods ``(..., K)`` of the messages that are being learned from."""
-        if self._likelihoods is not None:
+        if self._likelihoods is not None:  # known already, from the tape or the public posterior
             return self._likelihoods
         return self.game.channel.log_likelihood(messages, candidates, self.posterior)
 

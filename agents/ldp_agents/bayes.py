@@ -114,12 +114,13 @@ class Bayes(ExponentialWeights):
             totals: summed losses of the hypotheses.
             axis: axis of the hypotheses, negative.
         """
+        # Summed losses hold the prior divided by the rate; the offset restores the prior itself.
         trailing_axes = tuple(range(1, -axis))  # the axes behind that of the hypotheses
         offset = np.expand_dims(self._offset, trailing_axes)
         return softmax(offset - totals, axis=axis)
 
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
-        """Learn from a round's messages, and note the posterior before them."""
+        """Learn from a round's messages; before, note the posterior for the confidence sets."""
         posterior = self._posterior(self._state, axis=-1)
         self._smallest_posterior = np.minimum(self._smallest_posterior, posterior)
         super()._learn(candidates, message)
