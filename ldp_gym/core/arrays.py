@@ -23,6 +23,11 @@ Messages = npt.NDArray[Any]
 
 Result = TypeVar("Result")
 
+# glibc hands large freed blocks back to the kernel, and every next block pays for fresh pages, up to
+# two thirds of the time. Once an array this large was freed, it keeps those of the same size or
+# less (31 MiB).
+np.empty(31 * 2**20, dtype=np.uint8)
+
 ZERO = np.zeros(())
 """Zero as an array: NumPy combines small arrays with it faster than with a Python float."""
 

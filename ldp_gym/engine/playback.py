@@ -243,7 +243,7 @@ class Playback:
             if name in self._roundless:
                 self._record[name][games] = values[:, 0]
             else:
-                self._record[name][:rounds, games] = np.swapaxes(values, 0, 1)
+                self._record[name][:rounds, games] = values.swapaxes(0, 1)
 
     def _play(
         self, group: ResetGroup, rounds: int, chosen: ChosenContexts | None

@@ -26,10 +26,6 @@ from ldp_gym.truths.base import TruthView
 
 View = TypeVar("View", NatureView, TruthView)
 
-# glibc hands large freed blocks back to the kernel, and every next block pays for fresh pages, up to a third
-# of the time. Once an array this large was freed, it keeps those of the same size or less (31 MiB).
-np.empty(31 * 2**20, dtype=np.uint8)
-
 
 @dataclass(frozen=True)
 class OpenRounds:
