@@ -41,6 +41,8 @@ ADAPTIVE = {"adaptive-split": 0.4, "adaptive-groups": 0.22}
 BOX = {"laplace-single": {1: 0.4, 64: 0.3, 512: 0.3}, "hybrid": {1: 0.4, 64: 0.3, 512: 0.3}}
 """Promised speed of LDPDistBox-v0 against LDPDist-v0 by channel and number of games: on the default channel,
 and on the one with the lowest ratio of all."""
+NATURE = {1: 0.06, 64: 0.05}
+"""Promised speed of LDPNature-v0 against LDPDistBox-v0 on the same channel by number of games."""
 CONTEXTS = {"laplace-single": 3.0, "split": 2.0, "adaptive-split": 0.8}
 """Channels, and the promised speed of Bayes on a constant table against that with contexts."""
 DATA = Path(__file__).resolve().parents[2] / "docs" / "data" / "speed.csv"
@@ -264,6 +266,13 @@ def measure() -> Iterator[tuple[str, float, float | None, str]]:
     reference = steps("LDPDistBox-v0", 64, LOGITS, "adaptive-split")
     ratio = compare(partial(vector_steps, asked, asked.action_space.sample()), reference)
     yield "LDPAsk-v0, games: 64", ratio, 0.3, "LDPDistBox-v0 on adaptive-split"
+
+    # Nature's rounds are played one by one, and each looks at all 32 contexts of the pool.
+    for games, promised in NATURE.items():
+        ours = steps("LDPNature-v0", games, 3, "split", game={})
+        reference = steps("LDPDistBox-v0", games, LOGITS, "split", game={})
+        ratio = compare(ours, reference, repeats=5)
+        yield f"LDPNature-v0, games: {games}", ratio, promised, "LDPDistBox-v0 on split, contexts"
 
     work = 400_000 / PLAIN_ROUNDS
     yield "evaluate EXP3, KL and TV", compare(partial(play, "exp3"), play_by_hand, work), 0.8, PLAIN
