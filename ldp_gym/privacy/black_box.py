@@ -255,10 +255,12 @@ def estimate_epsilon(
     """
     confidence = validation.fraction("confidence", confidence)
     own_epsilon, own_delta = _own_claim(mechanism)
-    claimed = own_epsilon if claimed is None else claimed
+    if claimed is None:
+        claimed = own_epsilon
     if claimed is not None and claimed != math.inf:
         claimed = validation.nonnegative("claimed", claimed)
-    delta = (own_delta or 0.0) if delta is None else delta
+    if delta is None:
+        delta = own_delta or 0.0
     granted = validation.probability_below_one("delta", delta)
     sender = _make_sender(
         mechanism, candidates, posterior, num_labels, vectorized, time_limit, trials, seed
@@ -308,7 +310,9 @@ def estimate_delta(
 ) -> DeltaEstimate:
     """Bound the delta of a mechanism at some eps from below by its messages.
 
-    As :func:`estimate_epsilon`, with events for which ``p - e^eps p'`` is large.
+    A quarter of the messages, of all labels, chooses two labels; a quarter, of those two, chooses an event
+    with a large ``p - e^eps p'``, where p and p' are its probabilities under the two labels; half of them
+    test it. Messages are taken to be independent given their labels.
 
     Args:
         mechanism: a function from a label in ``0..M-1`` to a message, or a Channel.
@@ -337,11 +341,13 @@ def estimate_delta(
     """
     confidence = validation.fraction("confidence", confidence)
     own_epsilon, own_delta = _own_claim(mechanism)
-    epsilon = own_epsilon if epsilon is None else epsilon
+    if epsilon is None:
+        epsilon = own_epsilon
     if epsilon is None:
         raise TypeError("estimate_delta needs epsilon=, the eps to grant a function")
     granted = validation.nonnegative("epsilon", epsilon)
-    claimed = own_delta if claimed is None else claimed
+    if claimed is None:
+        claimed = own_delta
     if claimed is not None:
         claimed = validation.probability_below_one("claimed", claimed)
     sender = _make_sender(

@@ -13,6 +13,9 @@ from ldp_gym.core import validation
 from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon
 from ldp_gym.theory.regret import exp3_loss_regret, wma_loss_regret
 
+_LOWER_BOUND_DIVISOR = 132.0
+"""Constant of the proof of the paper's Theorem 3."""
+
 
 def nonprivate_bound(num_hypotheses: int) -> float:
     """``log K``: the risk of the Bayes mixture on the labels themselves, at any horizon (Section 1)."""
@@ -101,4 +104,4 @@ def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
             f"the lower bound needs a horizon of at least {least:.0f} for {num_hypotheses} hypotheses "
             f"and epsilon={epsilon}, got {horizon}"
         )
-    return gap * horizon / 132.0
+    return gap * horizon / _LOWER_BOUND_DIVISOR

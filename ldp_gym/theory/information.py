@@ -11,7 +11,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.channels.listing import MessageList
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import FloatArray, IntArray, uniform_distribution
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
 from ldp_gym.core.sampling import Purpose, categorical, stream
 
 _FEW_MESSAGES = 64
@@ -110,17 +110,14 @@ def likelihood_ratios(
     """
     draws: IntArray | None
     listed = _list_messages(channel, table, public)
-    if listed is not None:
+    if listed is None:
+        messages = _draw_messages(channel, table, prior, public, samples, seed)
+        draws = np.arange(samples)
+    else:
         messages = listed.messages
         draws = listed.draws
         if listed.complete:
             draws = None
-    else:
-        rng = stream(Purpose.INFORMATION, seed)
-        mixture_law = np.einsum("k,km->m", prior, table)
-        labels = categorical(mixture_law, rng.random(samples))
-        messages = channel.privatize(labels, table, rng, public)
-        draws = np.arange(samples)
 
     log_likelihood = channel.log_likelihood(messages, table, public)
     # Likelihoods are scaled so that the largest is 1; a message that no hypothesis sends has -inf.
@@ -129,6 +126,7 @@ def likelihood_ratios(
     mixed = np.einsum("nk,k->n", likelihood, prior)
 
     possible = mixed > 0.0
+    # Drawn messages count equally; a listed one has the probability of the mixture, with the scale restored.
     chances = np.full(len(mixed), 1.0 / len(mixed))
     if listed is not None:
         log_scale = listed.log_weights[possible] + peak[possible, 0]
@@ -137,6 +135,21 @@ def likelihood_ratios(
     if draws is not None:
         draws = draws[possible]
     return LikelihoodRatios(chances[possible], ratios, draws)
+
+
+def _draw_messages(
+    channel: Channel,
+    table: FloatArray,
+    prior: FloatArray,
+    public: FloatArray | None,
+    samples: int,
+    seed: int,
+) -> Messages:
+    """Draw messages ``(samples, *message_shape)`` of labels of the mixture ``sum_k prior_k table_k``."""
+    rng = stream(Purpose.INFORMATION, seed)
+    mixture_law = np.einsum("k,km->m", prior, table)
+    labels = categorical(mixture_law, rng.random(samples))
+    return channel.privatize(labels, table, rng, public)
 
 
 def _list_messages(
@@ -232,7 +245,14 @@ class MessageInformation:
         return np.maximum(of_hypotheses + of_mixture, 0.0)
 
     def _along_games(self, posterior: FloatArray, reference: _ReferenceMessages) -> FloatArray:
-        """The information ``(B, P)``, a few games at a time: their arrays stay in the processor's cache."""
+        """The information ``(B, P)`` in B games at P contexts, a few games at a time.
+
+        The arrays of a few games stay in the processor's cache.
+
+        Args:
+            posterior: the public posteriors, ``(B, K)``.
+            reference: S messages, with ratios ``(B or 1, K, P S)``.
+        """
         of_hypotheses = np.einsum("...k,...k->...", reference.surprises, posterior[:, None])
         information = np.empty(of_hypotheses.shape)
         all_share_candidates = len(reference.ratios) == 1
@@ -300,9 +320,10 @@ class MessageInformation:
 
 
 def _hypotheses_first(messages: _ReferenceMessages) -> _ReferenceMessages:
-    """The same messages with ratios ``(B, K, P S)`` in place of ``(B, P, K, S)``.
+    """The same messages, with the axis of the hypotheses before that of the contexts.
 
-    All mixtures of a game are then one product of its posterior and a matrix.
+    The ratios of B games, P contexts, K hypotheses and S messages, ``(B, P, K, S)``, become ``(B, K, P S)``:
+    all mixtures of a game are then one product of its posterior and a matrix.
     """
     games, contexts, num_hypotheses, num_messages = messages.ratios.shape
     ratios = np.ascontiguousarray(np.swapaxes(messages.ratios, 1, 2))
