@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+import torch
 from nbclient import NotebookClient
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -20,6 +21,7 @@ PLAYED = {
         "--hypotheses disjoint --num-hypotheses 4 --horizon 100 --steps 4096 --seeds 1 --episodes 2",
         "optimum            total KL  15.06",
     ),
+    "ask_meta.py": ("--updates 1 --rounds 4 --episodes 16 --csv TABLE", "PPO, seed 0: score"),
     "audit_others.py": (
         "--trials 2000",
         "numpy, randomized response: no proof that the claim of eps = 0.5",
@@ -68,6 +70,44 @@ def test_the_batch_methods_find_every_member_from_many_users():
     for method in example["METHODS"]:
         chosen = example["picks"](method, table, table, 1_000_000, 1.0, 2)
         assert (chosen == np.arange(8)[:, None]).all()
+
+
+def beliefs_about_three_models():
+    """Five rows of weights, their logarithms, t / T and a table, as LDPAskMeta-v0 shows them."""
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.ones(3), 5)
+    tables = rng.dirichlet(np.ones(4), (5, 3))
+    progress = np.full((5, 1), 0.25)
+    return weights, progress, tables
+
+
+def observations(weights, progress, tables):
+    parts = [weights, np.log(weights), progress, tables.reshape(len(tables), -1)]
+    return np.concatenate(parts, axis=1, dtype=np.float32)
+
+
+def test_a_policy_that_reads_tables_asks_the_same_if_models_and_labels_change_places():
+    example = runpy.run_path(str(EXAMPLES / "ask_meta.py"))
+    torch.manual_seed(0)
+    policy = example["Policy"](example["Agent"](3))
+    weights, progress, tables = beliefs_about_three_models()
+    contrasts, _ = policy.predict(observations(weights, progress, tables))
+
+    models = [2, 0, 1]
+    labels = [3, 1, 0, 2]
+    moved = observations(weights[:, models], progress, tables[:, models][:, :, labels])
+    contrasts_of_moved, _ = policy.predict(moved)
+    np.testing.assert_allclose(contrasts_of_moved, contrasts[:, models], atol=1e-4)
+
+
+def test_contrasts_of_preferences_weigh_models_by_the_posterior():
+    """Preferences 3, 1 and 0 have the mean 2 under the weights, so the contrast is in proportion to
+    0.6 (3 - 2), 0.2 (1 - 2) and 0.2 (0 - 2)."""
+    example = runpy.run_path(str(EXAMPLES / "ask_meta.py"))
+    preferences = torch.tensor([[3.0, 1.0, 0.0]])
+    weights = torch.tensor([[0.6, 0.2, 0.2]])
+    contrast = example["contrasts_of"](preferences, weights)
+    np.testing.assert_allclose(contrast, [[1.0, -1.0 / 3.0, -2.0 / 3.0]], atol=1e-6)
 
 
 @pytest.mark.filterwarnings("default")  # what the kernel's own machinery warns of is not ours

@@ -1,9 +1,8 @@
-"""Agents on LDPNature-v0 and LDPAskMeta-v0, for docs/train.md: rules, and trained policies.
+"""Agents on LDPNature-v0, for docs/train.md: rules, and trained policies.
 
-    python benchmarks/studies/planning.py --game nature --csv docs/data/nature.csv    # 5 CPU minutes
-    python benchmarks/studies/planning.py --game ask-meta --csv docs/data/ask-meta.csv
+    python benchmarks/studies/planning.py --csv docs/data/nature.csv    # 5 CPU minutes
 
-In both games every episode draws a class, so a policy has to read it from its observation. Training
+An episode draws a class and a pool, so a policy has to read them from its observation. Training
 seeds begin at 3,000,000; scores are on the 128 test episodes of the protocol of baselines.py. The
 total of an episode is the sum of expected losses J(w), in nats, under a uniform truth.
 """
@@ -19,10 +18,7 @@ import gymnasium as gym
 import numpy as np
 import pandas as pd
 import torch
-from stable_baselines3.common.distributions import (
-    CategoricalDistribution,
-    DiagGaussianDistribution,
-)
+from stable_baselines3.common.distributions import CategoricalDistribution
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
@@ -33,7 +29,6 @@ from ldp_agents.adversaries import (
     LargestLoss,
     RandomContexts,
 )
-from ldp_agents.designers import GreedyQuestions, RandomQuestions
 from ldp_agents.rl import make_sb3_env
 from ldp_agents.rl.sb3 import make_algorithm
 from ldp_agents.rl.scoring import References, Scoring
@@ -58,7 +53,7 @@ class Result(NamedTuple):
     cpu_seconds: float = 0.0
 
 
-# -- Networks that treat all contexts, or all hypotheses, alike ------------------------------------
+# -- A network that treats all contexts alike ------------------------------------------------------
 
 
 class PerContext(nn.Module):
@@ -88,54 +83,8 @@ class PerContext(nn.Module):
         return self.layers(torch.cat([of_context, relative, shared], dim=-1))[..., 0]
 
 
-class PerHypothesis(nn.Module):
-    """A coefficient of each hypothesis from the table and the posterior.
-
-    It is equivariant: hypotheses or labels in another order have their coefficients in that order.
-    A label is described by the mean and the centred mass that hypotheses give it, and a hypothesis by
-    the sum over labels of what it says of them.
-    """
-
-    def __init__(self, num_hypotheses: int, width: int = 32) -> None:
-        super().__init__()
-        self.num_hypotheses = num_hypotheses
-        self.of_pair = nn.Sequential(nn.Linear(5, width), nn.Tanh(), nn.Linear(width, width))
-        self.of_label = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, width))
-        self.second = nn.Sequential(nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, width))
-        self.of_hypothesis = nn.Sequential(
-            nn.Linear(width + 2, width), nn.Tanh(), nn.Linear(width, 1)
-        )
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Coefficients ``(B, K)`` for observations ``(B, 2 K + 1 + K M)``."""
-        size = self.num_hypotheses
-        weights = rows[:, :size]
-        log_weights = rows[:, size : 2 * size]
-        tables = rows[:, 2 * size + 1 :].reshape(len(rows), size, -1)
-        mixtures = torch.einsum("bk,bkm->bm", weights, tables)[:, None]
-        spread = weights[..., None].expand_as(tables)
-        log_spread = 0.1 * log_weights[..., None].expand_as(tables)
-        pairs = torch.stack(
-            [
-                4.0 * tables,
-                4.0 * (tables - mixtures),
-                4.0 * mixtures.expand_as(tables),
-                spread,
-                log_spread,
-            ],
-            dim=-1,
-        )
-        features = torch.tanh(self.of_pair(pairs))  # (B, K, M, width)
-        of_labels = self.of_label((weights[..., None, None] * features).sum(dim=1))  # (B, M, width)
-        shared = torch.tanh(of_labels)[:, None].expand_as(features)
-        both = torch.tanh(self.second(torch.cat([features, shared], dim=-1)))
-        of_hypotheses = (4.0 * tables[..., None] * both).sum(dim=2)
-        numbers = torch.cat([of_hypotheses, weights[..., None], 0.1 * log_weights[..., None]], -1)
-        return self.of_hypothesis(numbers)[..., 0]
-
-
 class EquivariantPolicy(ActorCriticPolicy):
-    """Policy of SB3 whose actions come from one of the networks above."""
+    """Policy of SB3 whose choice comes from the scores of a network."""
 
     def __init__(self, *arguments: Any, network: Callable[[], nn.Module], **options: Any) -> None:
         self._network = network
@@ -151,11 +100,8 @@ class EquivariantPolicy(ActorCriticPolicy):
         )
 
     def _distribution(self, rows: torch.Tensor) -> Any:
-        numbers = self.network(rows)
-        if isinstance(self.action_dist, CategoricalDistribution):
-            return self.action_dist.proba_distribution(action_logits=numbers)
-        assert isinstance(self.action_dist, DiagGaussianDistribution)
-        return self.action_dist.proba_distribution(numbers, self.log_std)
+        assert isinstance(self.action_dist, CategoricalDistribution)
+        return self.action_dist.proba_distribution(action_logits=self.network(rows))
 
     def forward(self, obs: Any, deterministic: bool = False) -> Any:
         distribution = self._distribution(obs.float())
@@ -257,25 +203,6 @@ def nature_rows(seeds: int, rounds: int) -> Iterator[tuple[Result, References]]:
         yield train_all(trainer, scoring, seeds), scoring.references
 
 
-def ask_meta_rows(seeds: int, rounds: int) -> Iterator[tuple[Result, References]]:
-    env_id = "LDPAskMeta-v0"
-    scoring = Scoring(env_id, None, EPISODES, TEST.stop // 2, {})
-    game = gym.make(env_id)
-    rules = {
-        "random contrasts": RandomQuestions(game, seed=1),
-        "greedy contrasts": GreedyQuestions(game),
-    }
-    for result in rule_rows(scoring, rules):
-        yield result, scoring.references
-    size = game.unwrapped.game.num_hypotheses  # type: ignore[attr-defined]
-    trainers = [
-        Trainer("PPO, MLP", env_id, rounds, {}),
-        Trainer("PPO, equivariant", env_id, rounds, {}, lambda: PerHypothesis(size)),
-    ]
-    for trainer in trainers:
-        yield train_all(trainer, scoring, seeds), scoring.references
-
-
 def written(result: Result, references: References) -> dict[str, str]:
     """Row of the table: the mean total with its interval, the score, and the cost."""
     sums = mean(np.abs(result.totals).mean(axis=0))
@@ -297,13 +224,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--game", choices=("nature", "ask-meta"), required=True)
     parser.add_argument("--seeds", type=int, default=5, help="number of training seeds")
     parser.add_argument("--rounds", type=int, default=600_000, help="rounds of training")
     parser.add_argument("--csv", help="write the table here")
     options = parser.parse_args()
-    rows = nature_rows if options.game == "nature" else ask_meta_rows
-    table = pd.DataFrame([written(*row) for row in rows(options.seeds, options.rounds)])
+    rows = nature_rows(options.seeds, options.rounds)
+    table = pd.DataFrame([written(*row) for row in rows])
     print(table.to_string(index=False))
     if options.csv:
         table.to_csv(options.csv, index=False)

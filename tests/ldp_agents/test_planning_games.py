@@ -1,4 +1,4 @@
-"""Networks of benchmarks/studies/planning.py: the order of contexts, hypotheses and labels."""
+"""The network of benchmarks/studies/planning.py, for which contexts have no order."""
 
 import gymnasium as gym
 import numpy as np
@@ -27,27 +27,7 @@ def test_scores_of_contexts_move_with_the_contexts():
         np.testing.assert_allclose(network(torch.from_numpy(moved)), expected, atol=1e-5)
 
 
-def test_coefficients_move_with_the_hypotheses_and_not_with_the_labels():
-    rows = rows_of("LDPAskMeta-v0", num_hypotheses=4, num_labels=6)
-    network = planning.PerHypothesis(4)
-    hypotheses = np.array([2, 0, 3, 1])
-    labels = np.array([5, 1, 0, 3, 2, 4])
-    tables = rows[:, 9:].reshape(3, 4, 6)[:, hypotheses][:, :, labels]
-    moved = np.concatenate(
-        [
-            rows[:, :4][:, hypotheses],
-            rows[:, 4:8][:, hypotheses],
-            rows[:, 8:9],
-            tables.reshape(3, -1),
-        ],
-        axis=1,
-    )
-    with torch.no_grad():
-        expected = network(torch.from_numpy(rows))[:, hypotheses]
-        np.testing.assert_allclose(network(torch.from_numpy(moved)), expected, atol=1e-5)
-
-
-def test_a_policy_of_either_network_is_trained_a_little():
+def test_a_policy_of_the_network_is_trained_a_little():
     settings = {"n_envs": 4, "n_steps": 8, "batch_size": 32}
     trainer = planning.Trainer("PPO", "LDPNature-v0", 64, settings, lambda: planning.PerContext(8))
     model = planning.train(trainer, seed=0)
