@@ -31,6 +31,9 @@ K = TypeVar("K")
 _LEAST_GAIN = 0.1
 """Share of the uniform mixture's risk that Bayes must save for a game to have scores."""
 
+_CLOSE = 0.25
+"""Largest share of Bayes' risk that a learner level with Bayes may still pay more."""
+
 
 @dataclass(frozen=True)
 class ExperimentResult:
@@ -215,6 +218,21 @@ class Results:
         )
 
 
+def is_level(gap: Estimate, bayes_risk: float) -> bool:
+    """Tell if a learner is level with Bayes, from the interval of its paired difference.
+
+    The interval contains 0, and no excess above a quarter of Bayes' risk: with few episodes it may contain
+    nearly everything.
+
+    Example:
+        >>> is_level(Estimate(1.0, -2.0, 4.0), bayes_risk=70.0)
+        True
+        >>> is_level(Estimate(72.0, -10.0, 154.0), bayes_risk=70.0)
+        False
+    """
+    return gap.contains(0.0) and gap.high <= _CLOSE * bayes_risk
+
+
 def _row(result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[str, Any]:
     """Row of a result, with its gap to Bayes and its score from the other results of the game."""
     experiment, rules = result.experiment, result.experiment.rules
@@ -228,6 +246,9 @@ def _row(result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[s
         learns = uniform and bayes.risk.value <= (1.0 - _LEAST_GAIN) * uniform.risk.value
         if uniform and learns and experiment.has_member_truth:
             score = statistics.score_totals(uniform.totals, result.totals, bayes.totals)
+        is_best = result is bayes or is_level(gap, bayes.risk.value)
+    else:
+        is_best = result in others[:1]
     uniform_truth = experiment.truth == "all" or (
         experiment.truth is None and "truth" not in rules.given
     )
@@ -250,7 +271,7 @@ def _row(result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[s
         "tv": float(result.evaluation.at_worst_truth().tv[:, -1].mean()) / result.horizon,
         "regret": result.regret,
         "over_bayes": gap,
-        "best": result is bayes or gap.contains(0.0) if paired else result in others[:1],
+        "best": is_best,
         "score": math.nan if score is None else score,
         "right": math.nan
         if result.evaluation.identification_rate is None

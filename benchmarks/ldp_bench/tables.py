@@ -38,7 +38,11 @@ def _over_bayes(row: Row) -> str:
     gap: Estimate = row["over_bayes"]
     if row["learner"] == "bayes" or math.isnan(gap.value):
         return ""
-    return f"{gap}, level" if gap.contains(0.0) and gap.known else str(gap)
+    if row["best"]:
+        return f"{gap}, level"
+    if gap.contains(0.0) and gap.known:
+        return f"{gap}, too few to tell"
+    return str(gap)
 
 
 def _regret(row: Row) -> str:
@@ -80,7 +84,8 @@ LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
     ),
     "Over Bayes": (
         _over_bayes,
-        "paired difference, intervals that hold together; level: it may be 0",
+        "paired difference, intervals that hold together; level: it may be 0, and is at most a quarter of "
+        "Bayes' risk; too few to tell: it may be 0, or more",
     ),
     "Over floor": (
         _number("over_floor", ".1f"),

@@ -1,4 +1,4 @@
-"""Results that several modules read: the suites rates and quick, at the small size."""
+"""Results that several modules read: the suites theorems and quick, at the small size."""
 
 import sys
 
@@ -14,7 +14,7 @@ def played(tmp_path_factory):
     directory = tmp_path_factory.mktemp("played")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["<b>ldp-gym</b>", "bench"])
-        ldp_bench.run("rates", size="small", episodes=2, jobs=1, out=directory)
+        ldp_bench.run("theorems", size="small", episodes=2, jobs=1, out=directory)
         code, output = run(
             "bench", "quick", "--size", "small", "--episodes", 5, "--jobs", 1, "--out", directory
         )

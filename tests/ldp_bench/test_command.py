@@ -137,13 +137,16 @@ def test_the_pages_take_findings_figures_and_the_leaderboard_of_a_run(
     pages = importlib.import_module("tables")
     monkeypatch.setattr(pages, "DATA", tmp_path)
     monkeypatch.setattr(pages, "FIGURES", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("![Bounds](pictures/results/theorems.png)")
+    monkeypatch.setattr(pages, "pages", lambda: [page])
     (tmp_path / "findings.json").write_text('{"kept": 1}')
     pages.take_results(shutil.copytree(played[0], tmp_path / "run"))
     found = json.loads((tmp_path / "findings.json").read_text())
-    assert [found["kept"], *found] == [1, "kept", "quick", "rates"]
+    assert [found["kept"], *found] == [1, "kept", "quick", "theorems"]
     assert found["quick"]["findings"][0]["text"].startswith("Loss in nats over 100 users")
     with (tmp_path / "leaderboard.csv").open() as file:
         rows = {row["channel"]: row for row in csv.DictReader(file)}
     assert "[" in rows["split"]["bayes"]
     assert rows["split"]["wma"] == "-"
-    assert (tmp_path / "rates.png").exists()
+    assert (tmp_path / "theorems.png").exists()

@@ -65,7 +65,7 @@ def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes, s
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in matmul")
-@pytest.mark.parametrize("name", ["quick", "rates", "splits"])
+@pytest.mark.parametrize("name", ["quick", "rates", "theorems", "splits"])
 def test_one_infinite_loss_leaves_the_others_their_figures_and_rows(name):
     def spoil(experiment, kl):
         if experiment.learner == "mle":
@@ -78,7 +78,7 @@ def test_one_infinite_loss_leaves_the_others_their_figures_and_rows(name):
     assert np.isinf(results.frame.query("learner == 'mle'")["risk"]).any()
 
 
-@pytest.mark.parametrize("name", ["num-hypotheses", "rates", "num-labels", "quick", "contexts"])
+@pytest.mark.parametrize("name", ["rates", "num-labels", "quick", "contexts"])
 def test_every_suite_shows_a_learner_and_a_channel_that_were_added(name):
     suite = SUITES[name]()
     experiments = suite.experiments("small", learners=["soft-bayes"], channels=["one-bit"])

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from ldp_bench.results import is_level
 from ldp_bench.suites.base import compare_with_bayes, judge
 from ldp_gym import statistics
 
@@ -62,6 +63,17 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(gap, text, verdict):
     ((finding, judged),) = judge([found([gap])])
     assert finding.text.startswith(text)
     assert judged is verdict
+
+
+def test_an_interval_that_contains_nearly_everything_says_too_few_to_tell():
+    text = found([20.0 + 5000.0 * JITTER]).text
+    assert text == f"{WORSE} Too few episodes to tell: other0 on here."
+
+
+def test_a_learner_is_level_with_bayes_if_it_pays_at_most_a_quarter_more():
+    assert is_level(statistics.Estimate(1.0, -2.0, 4.0), bayes_risk=16.0)
+    assert not is_level(statistics.Estimate(1.0, -2.0, 4.01), bayes_risk=16.0)
+    assert not is_level(statistics.Estimate(1.0, 0.5, 2.0), bayes_risk=16.0)
 
 
 def test_nothing_is_compared_where_bayes_did_not_play():

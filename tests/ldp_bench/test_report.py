@@ -80,9 +80,9 @@ def test_every_experiment_has_its_row(directory, tables):
 
 
 def test_findings_are_those_of_the_suite_with_their_marks(directory, page):
-    suite = SUITES["rates"]()
+    suite = SUITES["theorems"]()
     results = Results(Store(directory), suite.experiments("small", episodes=2), 0)
-    section = page[page.index('<section id="rates">') : page.index("</main>")]
+    section = page[page.index('<section id="theorems">') : page.index("</main>")]
     found = judge(suite.findings(results))
     assert found
     for finding, _ in found:
@@ -95,7 +95,7 @@ def test_it_says_on_what_it_was_made_and_how_to_repeat_it(directory, page):
     assert Store(directory).runs()[-1]["machine"] in page
     assert f"numpy {np.__version__}" in page
     runs = re.findall(r"<li>(\w+): <code>(.*)</code>, .* Settings: <code>(.*)</code></li>", page)
-    assert [suite for suite, *_ in runs] == ["rates", "quick", "quick"]
+    assert [suite for suite, *_ in runs] == ["theorems", "quick", "quick"]
     assert runs[0][1] == "&lt;b&gt;ldp-gym&lt;/b&gt; bench"
     assert json.loads(runs[0][2])["episodes"] == 2
 
@@ -116,7 +116,7 @@ def test_failures_and_what_is_missing_are_shown_and_text_is_escaped(page):
 
 
 def test_figures_are_in_the_page_and_in_files(directory, page):
-    for name in ("quick", "rates"):
+    for name in ("quick", "theorems"):
         assert (directory / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (
             (directory / "figures" / f"{name}.svg").read_text("utf-8").lstrip().startswith("<?xml")

@@ -16,7 +16,7 @@ from ldp_gym.statistics import Verdict
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     directory = tmp_path_factory.mktemp("suites")
-    whole = ("rates", "num-labels", "limit")  # those that have marks
+    whole = ("rates", "theorems", "num-labels", "limit")  # those that have marks
     return {
         name: ldp_bench.run(
             name, size="small", episodes=None if name in whole else 2, jobs=1, out=directory / name
@@ -55,13 +55,58 @@ def changed(results, **change):
 
 def test_conclusions_follow_the_data(played):
     """Tiny losses are below every lower bound, and large ones above every theorem's."""
-    assert Verdict.CONTRADICTED not in verdicts("rates", played["rates"])
-    tiny = changed(played["rates"], kl=lambda kl: kl * 1e-9)
-    assert verdicts("rates", tiny, LOWER) == [Verdict.CONTRADICTED] * 3
+    assert Verdict.CONTRADICTED not in verdicts("theorems", played["theorems"])
+    tiny = changed(played["theorems"], kl=lambda kl: kl * 1e-9)
+    assert verdicts("theorems", tiny, LOWER) == [Verdict.CONTRADICTED] * 2
     large = changed(
-        played["rates"], kl=lambda kl: kl + 1e9, tv_squared=lambda squares: squares + 1e9
+        played["theorems"], kl=lambda kl: kl + 1e9, tv_squared=lambda squares: squares + 1e9
     )
-    assert verdicts("rates", large, "worst truth") == [Verdict.CONTRADICTED] * 7
+    assert verdicts("theorems", large, "worst truth") == [Verdict.CONTRADICTED] * 7
+
+
+def test_no_claim_of_the_rates_is_contradicted(played):
+    assert Verdict.CONTRADICTED not in verdicts("rates", played["rates"])
+
+
+def test_risks_below_the_lower_bound_contradict_the_rates(played):
+    tiny = changed(played["rates"], kl=lambda kl: kl * 1e-9)
+    assert verdicts("rates", tiny, "between the bounds") == [Verdict.CONTRADICTED] * 2
+
+
+def test_risks_above_the_upper_bounds_contradict_the_rates(played):
+    large = changed(played["rates"], kl=lambda kl: kl + 1e9)
+    assert verdicts("rates", large, "between the bounds") == [Verdict.CONTRADICTED] * 2
+    assert verdicts("rates", large, "Theorem 4") == [Verdict.CONTRADICTED]
+
+
+def with_learner(results, channel, learner, episodes=32):
+    """The same results, but a learner in place of Bayes on one channel."""
+    others = copy.copy(results)
+    others.successes = []
+    for result in results.successes:
+        experiment = result.experiment
+        if (experiment.learner, experiment.channel) == ("bayes", channel):
+            evaluation = ldp_gym.evaluate(
+                learner, experiment.rules, episodes=episodes, truth=experiment.truth
+            )
+            result = replace(result, evaluation=evaluation)
+        others.successes.append(result)
+    return others
+
+
+def test_never_learning_does_not_follow_the_rate(played):
+    never = with_learner(played["rates"], "half-space", "uniform")
+    assert verdicts("rates", never, "differ by more") == [Verdict.CONTRADICTED]
+
+
+def test_never_learning_gets_no_mark_for_interaction(played):
+    never = with_learner(played["rates"], "challenge", "uniform")
+    assert verdicts("rates", never, "Interaction") == [Verdict.CONTRADICTED]
+
+
+def test_algorithm_2_gets_no_mark_if_its_messages_tell_nothing(played):
+    never = with_learner(played["rates"], "laplace-single", "uniform")
+    assert verdicts("rates", never, "Algorithm 2") == [Verdict.CONTRADICTED]
 
 
 LOWER = "lower bound"  # in findings about what nobody can go below
@@ -110,18 +155,18 @@ def test_no_claim_about_learning_is_shown_where_nobody_learns(played, name, chan
 def test_claims_about_learning_are_shown_for_learners(played):
     """And where a bound says nothing the mark says so."""
     paper = [
-        *verdicts("rates", played["rates"], "of exp3"),
-        *verdicts("rates", played["rates"], "of wma"),
+        *verdicts("theorems", played["theorems"], "of exp3"),
+        *verdicts("theorems", played["theorems"], "of wma"),
     ]
     assert paper == [Verdict.VACUOUS, Verdict.SHOWN] * 2
-    assert Verdict.SHOWN in verdicts("rates", played["rates"], "on challenge")
+    assert Verdict.SHOWN in verdicts("theorems", played["theorems"], "on challenge")
     judged = judge(SUITES["num-labels"]().findings(played["num-labels"]))
     marks = {finding.text.partition(":")[0]: verdict for finding, verdict in judged}
     assert marks["randomized-response"] is marks["split"] is Verdict.SHOWN
 
 
 @pytest.mark.filterwarnings("ignore::ldp_gym.NoPrivacyWarning")
-@pytest.mark.parametrize(("name", "about"), [("rates", LOWER), ("limit", "below the limit")])
+@pytest.mark.parametrize(("name", "about"), [("theorems", LOWER), ("limit", "below the limit")])
 def test_a_lower_bound_breaks_without_privacy(played, name, about):
     free = replayed(played[name], learner="bayes", channel="identity", channel_kwargs={}, delta=0.0)
     assert set(verdicts(name, free, about)) == {Verdict.CONTRADICTED}

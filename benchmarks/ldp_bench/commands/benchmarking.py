@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from ldp_bench.commands.arguments import (
 )
 from ldp_bench.experiment import Cell
 from ldp_bench.report import Report, Section
-from ldp_bench.results import Results, by_summary
+from ldp_bench.results import Failure, Results, by_summary, grouped
 from ldp_bench.runner import run
 from ldp_bench.store import Outcome, Store
 from ldp_bench.suites import SIZES, SUITES, Suite, YourGame
@@ -186,12 +187,18 @@ def _print_section(console: Console, section: Section, suite: Suite, results: Re
         say(console, finding.text, mark=mark)
     for note in section.notes:
         say(console, note, "dim")
-    for why, style, some in (
-        ("not played ", "dim", results.refusals),
-        ("failed ", "red", results.failures),
-    ):
-        for failure, which in by_summary(some):
-            say(console, f"{which}: {failure.summary}", mark=Text(why, style))
+    if results.refusals:
+        say(console, _describe_refusals(results.refusals), "dim")
+    for failure, which in by_summary(results.failures):
+        say(console, f"{which}: {failure.summary}", mark=Text("failed ", "red"))
+
+
+def _describe_refusals(refusals: Sequence[Failure]) -> str:
+    """One line on the experiments that learners refuse, with the first reason; the report has all."""
+    by_learner = grouped(refusals, lambda refusal: refusal.experiment.learner)
+    listed = ", ".join(f"{learner} ({len(refused)})" for learner, refused in by_learner.items())
+    first = refusals[0]
+    return f"not played: {listed}; the first, {first.experiment}: {first.summary}"
 
 
 def _printed_tables(suite: Suite, results: Results, has_findings: bool) -> list[tuple[str, Any]]:

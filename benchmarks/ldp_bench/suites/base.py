@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldp_bench import figures
 from ldp_bench.experiment import Experiment
-from ldp_bench.results import ExperimentResult, Results
+from ldp_bench.results import ExperimentResult, Results, is_level
 from ldp_gym import statistics
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
@@ -105,15 +105,25 @@ class Suite(ABC):
 
     def findings(self, results: Results) -> Iterable[Finding]:
         """Conclusions from the results; by default the slopes along the axis."""
-        for learner, channel in results.pairs if self.axis else ():
+        if not self.axis:
+            return
+        for learner, channel in results.pairs:
             line = results.line(learner, channel, self.position)
             if len(line) > 1 and learner != "uniform":
-                x = [self.position(r.experiment) for r in line]
-                slope = statistics.slope(x, [r.totals for r in line])
-                value, why = self.predicted.get((learner, channel), (None, ""))
-                end = "." if value is None else f"; predicted {value:+g} ({why})."
-                span = f"in {self.axis} from {x[0]:,.10g} to {x[-1]:,.10g}"
-                yield Finding(f"{learner} on {channel}: the risk has slope {slope} {span}{end}")
+                yield self._find_slope(learner, channel, line)
+
+    def _find_slope(self, learner: str, channel: str, line: Sequence[ExperimentResult]) -> Finding:
+        """Slope of the risk along the axis, and the predicted one if there is any."""
+        positions = [self.position(result.experiment) for result in line]
+        slope = statistics.slope(positions, [result.totals for result in line])
+        text = (
+            f"{learner} on {channel}: the risk has slope {slope} in {self.axis} from "
+            f"{positions[0]:,.10g} to {positions[-1]:,.10g}"
+        )
+        if (learner, channel) in self.predicted:
+            predicted, reason = self.predicted[learner, channel]
+            text += f"; predicted {predicted:+g} ({reason})"
+        return Finding(f"{text}.")
 
     def lead(self, results: Results) -> tuple[str, dict[str, str]]:
         """Sentence that a report leads with, and numbers by their meaning; most suites have none."""
@@ -124,9 +134,13 @@ class Suite(ABC):
         if self.axis:
             return figures.draw_lines(figures.pair_lines(results, self.position), self.axis)
         panels: figures.Panels = {}
-        for r in sorted(results.successes, key=lambda r: (r.learner != "bayes", r.risk.value)):
-            panel, row = self.place(r.experiment)
-            panels.setdefault(panel, {}).setdefault(r.learner, {})[row] = r.risk
+        bayes_first = sorted(
+            results.successes, key=lambda result: (result.learner != "bayes", result.risk.value)
+        )
+        for result in bayes_first:
+            panel, row = self.place(result.experiment)
+            rows = panels.setdefault(panel, {}).setdefault(result.learner, {})
+            rows[row] = result.risk
         return figures.draw_rows(panels, xlabel="total KL (nats)")
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
@@ -150,18 +164,29 @@ class Suite(ABC):
         episodes: int | None = None,
     ) -> list[Experiment]:
         """Experiments of the suite, with further learners and channels in its games."""
-        every = self.own_experiments(small=validation.choice("size", size, SIZES) == "small")
+        validation.choice("size", size, SIZES)
+        experiments = self.own_experiments(small=size == "small")
         if episodes is not None:
-            every = [replace(e, episodes=episodes) for e in every]
-        given = [
-            {"channel_kwargs": {}, "delta": 0.0, **channel_rules(channel)} for channel in channels
-        ]
-        every += [replace(e, rules=replace(e.rules, **rules)) for rules in given for e in every]
-        short = [e for e in every if e.horizon <= _LONGEST_ADDED]
-        every += [replace(e, learner=learner, options={}) for learner in learners for e in short]
-        unique: dict[str, Experiment] = {}  # two that play the same count once
-        for e in every:
-            unique.setdefault(json.dumps(e.setup, sort_keys=True), e)
+            experiments = [replace(experiment, episodes=episodes) for experiment in experiments]
+
+        on_own_channels = list(experiments)
+        for channel in channels:
+            rules = {"channel_kwargs": {}, "delta": 0.0, **channel_rules(channel)}
+            experiments += [
+                replace(experiment, rules=replace(experiment.rules, **rules))
+                for experiment in on_own_channels
+            ]
+
+        short = [experiment for experiment in experiments if experiment.horizon <= _LONGEST_ADDED]
+        for learner in learners:
+            experiments += [
+                replace(experiment, learner=learner, options={}) for experiment in short
+            ]
+
+        # Experiments that play the same count once.
+        unique: dict[str, Experiment] = {}
+        for experiment in experiments:
+            unique.setdefault(json.dumps(experiment.setup, sort_keys=True), experiment)
         return list(unique.values())
 
 
@@ -170,7 +195,9 @@ def channel_rules(channel: str) -> dict[str, Any]:
     declared = CHANNELS.class_of(channel)
     if not issubclass(declared, Channel):
         raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
-    return {"channel": channel} | ({} if declared.pure else {"delta": DELTA})
+    if declared.pure:
+        return {"channel": channel}
+    return {"channel": channel, "delta": DELTA}
 
 
 def compare_with_bayes(
@@ -178,50 +205,69 @@ def compare_with_bayes(
 ) -> Iterator[Finding]:
     """Compare learners with Bayes in each place, such as a channel: by theorem none does better.
 
-    A learner is level with Bayes if the interval of their paired difference contains 0. The intervals of
-    all learners in a place hold together with 95% confidence.
+    The intervals of the paired differences of all learners in a place hold together with 95% confidence.
+    A learner is level with Bayes if its interval contains 0 and little else (:func:`is_level`); if it
+    contains 0 and much else, the episodes are too few to tell.
     """
-    tests, below, level = list[PValues](), list[str](), defaultdict[str, list[str]](list)
+    tests = list[PValues]()
+    below_bayes = list[str]()
+    level: dict[str, list[str]] = {}
+    unclear: dict[str, list[str]] = {}
     for place, results in places.items():
         for bayes in [result for result in results if result.learner == "bayes"]:
-            for other in [result for result in results if result is not bayes]:
+            others = [result for result in results if result is not bayes]
+            for other in others:
                 tests.append(above(paired(other.totals, bayes.totals), 0.0))
-                gap = difference(other.totals, bayes.totals, len(results) - 1)
-                if gap.contains(0.0):
-                    level[other.learner].append(place)
+                gap = difference(other.totals, bayes.totals, len(others))
+                if is_level(gap, float(bayes.totals.mean())):
+                    level.setdefault(other.learner, []).append(place)
+                elif gap.contains(0.0):
+                    unclear.setdefault(other.learner, []).append(place)
                 elif gap.high < 0.0:
-                    less = Estimate(-gap.value, -gap.high, -gap.low)
-                    below.append(f"{other.learner} on {place} by {less} nats")
+                    advantage = Estimate(-gap.value, -gap.high, -gap.low)
+                    below_bayes.append(f"{other.learner} on {place} by {advantage} nats")
     if not tests:
         return
-    text = (
-        f"Below Bayes: {'; '.join(below)}."
-        if below
-        else f"{start} does one of these learners do better than Bayes."
-    )
+
     played = Counter(result.learner for results in places.values() for result in results)
-    ties: dict[str, list[str]] = {}
-    for learner, some in level.items():
-        count = (
-            f"all {len(some)}"
-            if len(some) == played[learner]
-            else f"{len(some)} of {played[learner]}"
-        )
-        ties.setdefault(
-            " and ".join(some) if len(some) < 3 else f"{count} that it plays", []
-        ).append(learner)
-    told = "; ".join(f"{', '.join(learners)} on {where}" for where, learners in ties.items())
-    yield Finding(
-        f"{text} Level with Bayes: {told}." if ties else text, conjunction(tests), in_words=True
-    )
+    sentences = [f"{start} does one of these learners do better than Bayes."]
+    if below_bayes:
+        sentences = [f"Below Bayes: {'; '.join(below_bayes)}."]
+    if level:
+        sentences.append(f"Level with Bayes: {_list_places(level, played)}.")
+    if unclear:
+        sentences.append(f"Too few episodes to tell: {_list_places(unclear, played)}.")
+    yield Finding(" ".join(sentences), conjunction(tests), in_words=True)
+
+
+def _list_places(places: Mapping[str, Sequence[str]], played: Mapping[str, int]) -> str:
+    """List learners with their places in words; learners with the same places stand together.
+
+    Args:
+        places: names of places by learner.
+        played: number of places in which a learner played.
+    """
+    learners: dict[str, list[str]] = {}
+    for learner, names in places.items():
+        if len(names) < 3:
+            where = " and ".join(names)
+        elif len(names) == played[learner]:
+            where = f"all {len(names)} that it plays"
+        else:
+            where = f"{len(names)} of {played[learner]} that it plays"
+        learners.setdefault(where, []).append(learner)
+    return "; ".join(f"{', '.join(names)} on {where}" for where, names in learners.items())
 
 
 def judge(findings: Iterable[Finding]) -> list[tuple[Finding, Verdict | None]]:
     """Findings of a suite with the verdict on each claim, at 5% for all claims together."""
     findings = list(findings)
-    judged = iter(verdicts([finding.p_values for finding in findings if finding.p_values]))
-    found = [(finding, next(judged) if finding.p_values else None) for finding in findings]
-    contradicted = Verdict.CONTRADICTED
-    return [
-        (f, None if f.in_words and verdict is not contradicted else verdict) for f, verdict in found
-    ]
+    claims = [finding.p_values for finding in findings if finding.p_values]
+    remaining = iter(verdicts(claims))
+    judged = list[tuple[Finding, Verdict | None]]()
+    for finding in findings:
+        verdict = next(remaining) if finding.p_values else None
+        if finding.in_words and verdict is not Verdict.CONTRADICTED:
+            verdict = None
+        judged.append((finding, verdict))
+    return judged

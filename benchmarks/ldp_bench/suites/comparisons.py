@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -43,36 +43,49 @@ class Quick(Suite):
     """Meaning of the numbers that come first, by learner and channel."""
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        horizon, episodes = (100, 10) if small else (1000, 100)
-        fixed = (
+        channels = (
             "laplace-vector",
             "laplace-single",
             "randomized-response",
             "split",
             "half-space",
             "wheel",
+            "adaptive-split",
+            "challenge",
+            "identity",
         )
+        learners = ("uniform", "wma", "exp3", "centred-exp3", "mle", "amortized", "bayes")
+        horizon, episodes = 1000, 100
+        if small:
+            horizon, episodes = 100, 10
         return [
             Experiment(Rules(**channel_rules(channel), horizon=horizon), learner, episodes=episodes)
-            for channel in (*fixed, "adaptive-split", "challenge", "identity")
-            for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "amortized", "bayes")
+            for channel in channels
+            for learner in learners
         ]
 
     def findings(self, results: Results) -> Iterator[Finding]:
         sentence, numbers = self.lead(results)
         if numbers:
-            told = ", ".join(f"{number} {meaning}" for meaning, number in numbers.items())
-            yield Finding(f"{sentence}: {told}.")
+            listed = ", ".join(f"{number} {meaning}" for meaning, number in numbers.items())
+            yield Finding(f"{sentence}: {listed}.")
         yield from compare_with_bayes(results.group(lambda experiment: experiment.channel))
 
     def lead(self, results: Results) -> tuple[str, dict[str, str]]:
+        horizon = results.successes[0].horizon
+        sentence = (
+            f"Loss in nats over {horizon:,} users who send one message each about a private label "
+            "(ε = 1), read by Bayes' rule"
+        )
         risks = {
-            (r.learner, r.channel): f"{r.risk.value:#.3g}".rstrip(".") for r in results.successes
+            (result.learner, result.channel): result.risk.value for result in results.successes
         }
-        users = f"{results.successes[0].horizon:,} users who send one message each about a private label"
-        return f"Loss in nats over {users} (ε = 1), read by Bayes' rule", {
-            text: risks[pair] for pair, text in self.story.items() if pair in risks
+        numbers = {
+            meaning: f"{risks[pair]:#.3g}".rstrip(".")
+            for pair, meaning in self.story.items()
+            if pair in risks
         }
+        return sentence, numbers
 
 
 class Contexts(Suite):
@@ -88,7 +101,9 @@ class Contexts(Suite):
     )
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        horizon, episodes = (100, 8) if small else (1000, 64)
+        horizon, episodes = 1000, 64
+        if small:
+            horizon, episodes = 100, 8
         return [
             Experiment(
                 Rules(nature=nature, channel=channel, horizon=horizon), learner, episodes=episodes
@@ -100,32 +115,38 @@ class Contexts(Suite):
 
     def findings(self, results: Results) -> Iterator[Finding]:
         for channel in results.channels:
-            played = {
-                r.experiment.rules.nature: r
-                for r in results.select(learner="bayes", channel=channel)
+            by_nature = {
+                str(result.experiment.rules.nature): result
+                for result in results.select(learner="bayes", channel=channel)
             }
-            if {"iid", "adversary"} <= set(played):
-                iid = played.pop("iid")
-                ratios = {name: r.risk.value / iid.risk.value for name, r in played.items()}
-                times = [
-                    f"{ratio:.2f} times as much under {name}" for name, ratio in ratios.items()
-                ]
-                more = statistics.difference(played["adversary"].totals, iid.totals)
-                text = (
-                    f"{channel}: Bayes pays {iid.risk} nats on i.i.d. contexts, {', '.join(times)}."
-                )
-                yield Finding(f"{text} The adversary adds {more} nats.")
+            if {"iid", "adversary"} <= set(by_nature):
+                yield _compare_natures(channel, by_nature)
+
         games = results.group(lambda e: (str(e.rules.nature), e.channel))
-        fair = {
-            place: game
-            for place, game in games.items()
-            if not NATURES.class_of(place[0]).leaks_truth
+        hidden_truth = {
+            f"{channel} under {nature}": game
+            for (nature, channel), game in games.items()
+            if not NATURES.class_of(nature).leaks_truth
         }
-        places = {f"{channel} under {nature}": game for (nature, channel), game in fair.items()}
-        yield from compare_with_bayes(places, "Under no nature that hides the truth")
+        yield from compare_with_bayes(hidden_truth, "Under no nature that hides the truth")
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
         return experiment.channel, str(experiment.rules.nature)
+
+
+def _compare_natures(channel: str, by_nature: Mapping[str, ExperimentResult]) -> Finding:
+    """Risk of Bayes on i.i.d. contexts, and how many times as much it is under other natures."""
+    iid = by_nature["iid"]
+    ratios = [
+        f"{result.risk.value / iid.risk.value:.2f} times as much under {nature}"
+        for nature, result in by_nature.items()
+        if nature != "iid"
+    ]
+    added = statistics.difference(by_nature["adversary"].totals, iid.totals)
+    return Finding(
+        f"{channel}: Bayes pays {iid.risk} nats on i.i.d. contexts, {', '.join(ratios)}. The adversary "
+        f"adds {added} nats."
+    )
 
 
 class Splits(Suite):
@@ -140,64 +161,102 @@ class Splits(Suite):
     )
 
     def own_experiments(self, small: bool) -> list[Experiment]:
+        episodes = 128
+        if small:
+            episodes = 6
         return [
-            Experiment(Rules.of(rules), learner, episodes=6 if small else 128)
-            for _, rules in _games(small)
+            Experiment(Rules.of(game.rules), learner, episodes=episodes)
+            for game in _games(small)
             for learner in ("uniform", "bayes", "exp3", "centred-exp3", "amortized")
         ]
 
     def findings(self, results: Results) -> Iterator[Finding]:
-        for learner, splits in _scores(results).items():
-            means = {name: float(np.mean(scores)) for name, scores in splits.items()}
-            worst, mean = min(means, key=lambda name: means[name]), sum(means.values()) / len(means)
-            text = f"{learner}: mean score {mean:.3f} over {len(means)} of {len(TESTS)} splits;"
-            yield Finding(f"{text} least on '{worst}', {means[worst]:.3f}.")
+        for learner, scores_by_split in _scores(results).items():
+            means = {split: float(np.mean(scores)) for split, scores in scores_by_split.items()}
+            worst = min(means, key=lambda split: means[split])
+            mean = sum(means.values()) / len(means)
+            yield Finding(
+                f"{learner}: mean score {mean:.3f} over {len(means)} of {len(TESTS)} splits; least on "
+                f"'{worst}', {means[worst]:.3f}."
+            )
 
     def tables(self, results: Results) -> dict[str, DataFrame]:
         from pandas import DataFrame
 
         cells = {
-            learner: {name: f"{np.mean(own):.2f} ({min(own):.2f})" for name, own in splits.items()}
-            for learner, splits in _scores(results).items()
+            learner: {
+                split: f"{np.mean(scores):.2f} ({min(scores):.2f})"
+                for split, scores in scores_by_split.items()
+            }
+            for learner, scores_by_split in _scores(results).items()
         }
-        scores = DataFrame(cells, index=[*TESTS]).dropna(how="all").fillna("-")
-        return {"Mean score of each split, and its worst game's": scores.reset_index(names="split")}
+        table = DataFrame(cells, index=[*TESTS]).dropna(how="all").fillna("-")
+        return {"Mean score of each split, and its worst game's": table.reset_index(names="split")}
 
     def draw(self, results: Results) -> figures.Figure:
         series: dict[str, dict[str, Estimate]] = {}
-        for learner, splits in _scores(results).items():
-            spans = {
-                name: [float(np.mean(own)), min(own), max(own)] for name, own in splits.items()
-            }
-            series[learner] = {
-                n: Estimate(*np.maximum(spans[n], -0.25)) for n in TESTS if n in spans
-            }
+        for learner, scores_by_split in _scores(results).items():
+            row = series.setdefault(learner, {})
+            for split in TESTS:
+                scores = scores_by_split.get(split)
+                if scores:
+                    row[split] = Estimate(
+                        max(float(np.mean(scores)), _LEAST_SHOWN),
+                        max(min(scores), _LEAST_SHOWN),
+                        max(max(scores), _LEAST_SHOWN),
+                    )
         label = (
-            "score: 0 for uniform, 1 for Bayes (dotted), cut at -0.25; lines span the split's games"
+            f"score: 0 for uniform, 1 for Bayes (dotted), cut at {_LEAST_SHOWN:g}; lines span the "
+            "split's games"
         )
         return figures.draw_rows({"": series}, xlabel=label, reference=1.0, scale="linear")
 
 
-def _games(small: bool) -> list[tuple[str, dict[str, Any]]]:
-    """Test games with the name of their split; small ones are shorter, and two of each split."""
+_LEAST_SHOWN = -0.25
+"""Least score in the figure of the suite ``splits``."""
+
+_SMALL_HORIZON = 60
+"""Longest horizon of the suite ``splits`` at the small size."""
+
+
+class SplitGame(NamedTuple):
+    """Rules of a test game, and the name of its split."""
+
+    split: str
+    rules: dict[str, Any]
+
+
+def _games(small: bool) -> list[SplitGame]:
+    """List the test games; at the small size they are shorter, and at most two of each split."""
+    games = [SplitGame(split, rules) for split, tests in TESTS.items() for rules in tests.values()]
+    if not small:
+        return games
+    first_two = [
+        SplitGame(split, rules)
+        for split, tests in TESTS.items()
+        for rules in list(tests.values())[:2]
+    ]
     return [
-        (name, {**rules, "horizon": min(rules["horizon"], 60)} if small else rules)
-        for name, games in TESTS.items()
-        for rules in list(games.values())[: 2 if small else None]
+        SplitGame(split, {**rules, "horizon": min(rules["horizon"], _SMALL_HORIZON)})
+        for split, rules in first_two
     ]
 
 
 def _scores(results: Results) -> dict[str, dict[str, list[float]]]:
     """Scores in the games of each split, by learner and split."""
     scores: dict[str, dict[str, list[float]]] = {}
-    played = results.group(lambda experiment: experiment.rules)
-    for split, rules in (*_games(small=True), *_games(small=False)):
-        totals = {r.learner: r.totals for r in played.get(Rules.of(rules), [])}
-        if {"uniform", "bayes"} <= set(totals):
-            uniform, bayes = totals.pop("uniform"), totals.pop("bayes")
-            for learner, own in totals.items():
-                if (score := score_totals(uniform, own, bayes)) is not None:
-                    scores.setdefault(learner, {}).setdefault(split, []).append(score)
+    results_by_rules = results.group(lambda experiment: experiment.rules)
+    for game in (*_games(small=True), *_games(small=False)):
+        played = results_by_rules.get(Rules.of(game.rules), [])
+        totals = {result.learner: result.totals for result in played}
+        if not {"uniform", "bayes"} <= set(totals):
+            continue
+        uniform = totals.pop("uniform")
+        bayes = totals.pop("bayes")
+        for learner, own_totals in totals.items():
+            score = score_totals(uniform, own_totals, bayes)
+            if score is not None:
+                scores.setdefault(learner, {}).setdefault(game.split, []).append(score)
     return scores
 
 
@@ -215,37 +274,60 @@ class Violation(Suite):
     strengths: ClassVar[tuple[float, ...]]
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        horizon, episodes = (100, 6) if small else (1000, 64)
-        points, usual = [(strength, horizon, 4.0) for strength in self.strengths], self.strengths[0]
-        points += [
-            (usual, other, 4.0) for other in ((50, 100) if small else (100, 300, 1000, 3000))
-        ]
+        horizon, episodes = 1000, 64
+        horizons: tuple[int, ...] = (100, 300, 1000, 3000)
+        if small:
+            horizon, episodes = 100, 6
+            horizons = (50, 100)
+
+        usual = self.strengths[0]
+        points = [(strength, horizon, 4.0) for strength in self.strengths]
+        points += [(usual, other, 4.0) for other in horizons]
         points += [(usual, horizon, epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
-        games: list[dict[str, Any]] = [
-            {
-                "hypotheses": "dirichlet",
-                **REDRAWN,
-                "channel": channel,
-                "horizon": rounds,
-                "epsilon": epsilon,
-            }
-            | ({"truth": kind, "truth_kwargs": options(strength)} if strength else {})
-            for kind, options in self.kinds.items()
+        games = [
+            self._rules(kind, channel, strength, rounds, epsilon)
+            for kind in self.kinds
             for channel in ("laplace-single", "split")
             for strength, rounds, epsilon in points
         ]
-        learners = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust")
         return [
-            Experiment(Rules.of(game), name, episodes=episodes)
-            for name in learners
+            Experiment(game, learner, episodes=episodes)
+            for learner in ("uniform", "bayes", "fixed-share", "soft-bayes", "robust")
             for game in games
         ]
 
+    def _rules(
+        self, kind: str, channel: str, strength: float, horizon: int, epsilon: float
+    ) -> Rules:
+        """Rules of a game with a truth of a kind at a strength; at strength 0 it is a member."""
+        rules: dict[str, Any] = {
+            "hypotheses": "dirichlet",
+            **REDRAWN,
+            "channel": channel,
+            "horizon": horizon,
+            "epsilon": epsilon,
+        }
+        if strength:
+            rules["truth"] = kind
+            rules["truth_kwargs"] = self.kinds[kind](strength)
+        return Rules.of(rules)
+
     def varied(self, experiment: Experiment) -> dict[str, float]:
         """Quantities that are varied, by their symbols."""
+        return {
+            self.symbol: self._strength(experiment),
+            "T": experiment.horizon,
+            "eps": experiment.epsilon,
+        }
+
+    def _strength(self, experiment: Experiment) -> float:
+        """Strength of the violation; 0 if the truth is a member."""
         given = experiment.rules.truth_kwargs
-        same = (s for options in self.kinds.values() for s in self.strengths if options(s) == given)
-        return {self.symbol: next(same, 0.0), "T": experiment.horizon, "eps": experiment.epsilon}
+        for options in self.kinds.values():
+            for strength in self.strengths:
+                if options(strength) == given:
+                    return strength
+        return 0.0
 
     def _places(self, results: Results) -> dict[str, list[ExperimentResult]]:
         """Results by kind of truth and channel; a member counts as strength 0 of every kind."""
@@ -257,45 +339,64 @@ class Violation(Suite):
         return places
 
     def findings(self, results: Results) -> Iterator[Finding]:
-        members = results.group(lambda e: e.channel if e.has_member_truth else "")
-        members.pop("", None)
+        members: dict[str, list[ExperimentResult]] = {}
+        for result in results.successes:
+            if result.experiment.has_member_truth:
+                members.setdefault(result.channel, []).append(result)
         yield from compare_with_bayes(members, "On no channel, where the truth is a member,")
+
         for place, played in self._places(results).items():
-            games: dict[Rules, dict[str, ExperimentResult]] = {}  # by rules and learner
-            for r in played:
-                if not r.experiment.has_member_truth:
-                    games.setdefault(r.experiment.rules, {})[r.learner] = r
-            if not games:
+            games: dict[Rules, dict[str, ExperimentResult]] = {}
+            for result in played:
+                if not result.experiment.has_member_truth:
+                    games.setdefault(result.experiment.rules, {})[result.learner] = result
+            if games:
+                by_learner = list(games.values())
+                yield self._find_behind(place, by_learner)
+                yield self._find_regrets(place, by_learner)
+
+    def _find_behind(self, place: str, games: Sequence[Mapping[str, ExperimentResult]]) -> Finding:
+        """Games, as results by learner, in which Bayes pays more than the uniform mixture."""
+        behind = list[str]()
+        for game in games:
+            if not {"bayes", "uniform"} <= set(game):
                 continue
-            behind = [
-                _words(self.varied(game["bayes"].experiment))
-                for game in games.values()
-                if {"bayes", "uniform"} <= set(game)
-                and statistics.difference(game["bayes"].totals, game["uniform"].totals).low > 0.0
-            ]
-            text = f"{place}: games in which Bayes falls behind uniform, beyond the error: {len(behind)}"
-            yield Finding(text + (f" ({'; '.join(behind)})." if behind else "."))
-            ends = [
-                (self.varied(next(iter(game.values())).experiment), game) for game in games.values()
-            ]
-            at, last = max(ends, key=lambda end: (end[0]["T"], *end[0].values()))
-            regrets = [
-                f"{r.learner} {r.regret}" for r in sorted(last.values(), key=lambda r: r.risk.value)
-            ]
-            yield Finding(f"{place}: regret at {_words(at)}: {', '.join(regrets)}.")
+            gap = statistics.difference(game["bayes"].totals, game["uniform"].totals)
+            if gap.low > 0.0:
+                behind.append(_words(self.varied(game["bayes"].experiment)))
+        text = (
+            f"{place}: games in which Bayes falls behind uniform, beyond the error: {len(behind)}"
+        )
+        if behind:
+            text += f" ({'; '.join(behind)})"
+        return Finding(f"{text}.")
+
+    def _find_regrets(self, place: str, games: Sequence[Mapping[str, ExperimentResult]]) -> Finding:
+        """Regrets of all learners in the longest game, by their risk; games are results by learner."""
+
+        def length_and_rest(game: Mapping[str, ExperimentResult]) -> tuple[float, ...]:
+            varied = self.varied(next(iter(game.values())).experiment)
+            return varied["T"], *varied.values()
+
+        longest = max(games, key=length_and_rest)
+        ranked = sorted(longest.values(), key=lambda result: result.risk.value)
+        regrets = ", ".join(f"{result.learner} {result.regret}" for result in ranked)
+        at = _words(self.varied(ranked[0].experiment))
+        return Finding(f"{place}: regret at {at}: {regrets}.")
 
     def draw(self, results: Results) -> figures.Figure:
         panels: figures.Panels = {}
         for place, played in self._places(results).items():
-            for r in played:
-                row = panels.setdefault(place, {}).setdefault(r.learner, {})
-                row[_words(self.varied(r.experiment))] = r.regret
+            for result in played:
+                row = panels.setdefault(place, {}).setdefault(result.learner, {})
+                row[_words(self.varied(result.experiment))] = result.regret
         return figures.draw_rows(
             panels, xlabel="regret over the best member (nats)", scale="symlog"
         )
 
 
-def _words(varied: dict[str, float]) -> str:
+def _words(varied: Mapping[str, float]) -> str:
+    """List quantities with their symbols."""
     return ", ".join(f"{symbol} = {value:,g}" for symbol, value in varied.items())
 
 
@@ -314,7 +415,8 @@ class Misspecified(Violation):
         "mixture": lambda rho: {"weights": [1.0 - rho, rho]},
         "contaminated": lambda rho: {"rho": rho},
     }
-    symbol, strengths = "share", (0.5, 0.0, 0.1, 0.2, 0.3, 0.4)
+    symbol = "share"
+    strengths = (0.5, 0.0, 0.1, 0.2, 0.3, 0.4)
 
 
 class Moving(Violation):
@@ -328,7 +430,8 @@ class Moving(Violation):
         "learner that follows the switches. T = 1,000, eps = 4, one switch, unless varied."
     )
     kinds = {"switching": lambda switches: {"num_switches": int(switches)}}
-    symbol, strengths = "switches", (1, 0, 2, 4, 8)
+    symbol = "switches"
+    strengths = (1, 0, 2, 4, 8)
 
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -349,38 +452,51 @@ class YourGame(Suite):
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
         self.rules: dict[str, Any] = plain(dict(rules))
-        Rules.of(
-            {**self.rules, "epsilon": None}
-        ).to_json()  # raises where a rule is wrong or an object
+        # Raise now if a rule is wrong or an object.
+        Rules.of({**self.rules, "epsilon": None}).to_json()
         self.parameters = {"rules": self.rules}
+
         given = self.rules.get("epsilon", EPSILONS)
-        self.epsilons = [
-            validation.positive("epsilon", e) for e in (given if np.ndim(given) else [given])
-        ]
+        if np.ndim(given) == 0:
+            given = [given]
+        self.epsilons = [validation.positive("epsilon", epsilon) for epsilon in given]
         if not self.epsilons:
             raise ValueError("epsilon must be a number or a list of some, got an empty list")
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Every learner on every channel that fits, at every eps."""
         named = self.rules.get("channel")
-        channels = [named] if named else [name for name in CHANNELS if self._fits(name)]
+        if named:
+            channels = [named]
+        else:
+            channels = [name for name in CHANNELS if self._fits(name)]
         # An error in the game is raised now, not in every cell.
-        make_scenario(self._rules_on(channels[0] if channels else "split", self.epsilons[0]))
-        return [
-            Experiment(rules, learner, episodes=8 if small else 64)
-            for channel in channels
-            for epsilon in (self.epsilons[:1] if channel == "identity" else self.epsilons)
-            for rules in [self._rules_on(channel, epsilon)]
-            for learner in LEARNERS
-        ]
+        first = channels[0] if channels else "split"
+        make_scenario(self._rules_on(first, self.epsilons[0]))
+
+        episodes = 8 if small else 64
+        experiments = list[Experiment]()
+        for channel in channels:
+            epsilons = self.epsilons
+            if channel == "identity":  # it has no eps
+                epsilons = self.epsilons[:1]
+            for epsilon in epsilons:
+                rules = self._rules_on(channel, epsilon)
+                experiments += [
+                    Experiment(rules, learner, episodes=episodes) for learner in LEARNERS
+                ]
+        return experiments
 
     def experiments(self, size: str = "default", **options: Any) -> list[Experiment]:
         """Experiments; only of the learners and channels that are named, where some are."""
-        learners, channels = options.get("learners"), options.get("channels")
-        heard = [
-            e for e in super().experiments(size, **options) if not channels or e.channel in channels
-        ]
-        return [e for e in heard if not learners or e.learner in learners]
+        learners = options.get("learners")
+        channels = options.get("channels")
+        experiments = super().experiments(size, **options)
+        if channels:
+            experiments = [one for one in experiments if one.channel in channels]
+        if learners:
+            experiments = [one for one in experiments if one.learner in learners]
+        return experiments
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
         return f"eps = {experiment.epsilon:g}", experiment.channel
