@@ -25,16 +25,20 @@ class Zeros:
         out[:] = 0.0
 
 
-def test_uniforms_are_strictly_inside_and_an_index_begins_where_the_one_before_ends():
+def test_uniforms_are_never_0():
     assert (sampling.open_uniforms([Zeros(), Zeros()], (3, 2)) > 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("uniform", "index"), [(0.2, 0), (0.25, 1), (0.49, 1), (0.5, 3), (0.999, 3)]
+)
+def test_an_index_begins_where_the_one_before_ends(uniform, index):
+    """Probabilities 1/4, 1/4, 0, 1/2: index 1 holds [0.25, 0.5), index 2 nothing."""
     law = sampling.cumulative(np.array([0.25, 0.25, 0.0, 0.5]))
-    assert sampling.inverse(law, np.array([0.2, 0.25, 0.49, 0.5, 0.999])).tolist() == [
-        0,
-        1,
-        1,
-        3,
-        3,
-    ]
+    assert sampling.inverse(law, np.array([uniform])).tolist() == [index]
+
+
+def test_the_least_uniform_draws_no_index_of_probability_0():
     assert sampling.categorical(np.array([0.0, 1.0]), np.array([2.0**-54])).tolist() == [1]
 
 
@@ -70,64 +74,100 @@ def test_the_least_prime_has_no_divisor():
     ]
 
 
-def test_no_two_streams_collide():
-    """Purposes, episodes and seeds: the first 64 bits of all are different, by chance to within 1e-14.
+def test_keys_of_purposes_are_beyond_all_episodes():
+    """An episode's key is its number, below 2^31."""
+    keys = [purpose.value for purpose in Purpose if purpose.value != ()]
+    assert all(key[0] >= 2**31 for key in keys)
 
-    An episode's key is its number: those of purposes are beyond all episodes.
-    """
-    assert all(purpose.value == () or purpose.value[0] >= 2**31 for purpose in Purpose)
-    first = []
+
+def test_no_two_streams_collide():
+    """Purposes, episodes and seeds: the first 63 bits of all are different, by chance to within 1e-14."""
+    first_numbers = []
     for seed in (*range(100), 2**32 - 1, 2**32, 2**63):
         streams = [sampling.stream(purpose, seed) for purpose in Purpose]
-        children = [np.random.SeedSequence(seed, spawn_key=(episode,)) for episode in range(1, 4)]
-        streams += [first_generator(seed), *map(np.random.default_rng, children)]
-        first += [int(generator.integers(2**63)) for generator in streams]
-    assert len(set(first)) == len(first)
+        streams.append(first_generator(seed))
+        for episode in (1, 2, 3):
+            child = np.random.SeedSequence(seed, spawn_key=(episode,))
+            streams.append(np.random.default_rng(child))
+        first_numbers += [int(generator.integers(2**63)) for generator in streams]
+    assert len(set(first_numbers)) == len(first_numbers)
 
 
-def test_a_pool_is_no_part_of_the_class_of_the_same_seed():
+@pytest.mark.parametrize("seed", range(10))
+def test_a_pool_is_no_part_of_the_class_of_any_seed(seed):
     """Under the plain seed the pool was the weights of hypotheses 0 and 1."""
-    for seed in range(10):
-        weights = SoftmaxLinear(8, 16, 4, class_seed=seed).weights.reshape(-1, 4)
-        pools = [Cycle(4, pool_size=32, pool_seed=other).pool for other in range(10)]
-        assert not np.isin(np.concatenate(pools), weights).any()
+    weights = SoftmaxLinear(8, 16, 4, class_seed=seed).weights.reshape(-1, 4)
+    for pool_seed in range(10):
+        pool = Cycle(4, pool_size=32, pool_seed=pool_seed).pool
+        assert not np.isin(pool, weights).any()
+
+
+def test_pools_of_different_seeds_share_no_number():
+    pools = [Cycle(4, pool_size=32, pool_seed=seed).pool for seed in range(10)]
     assert len(np.unique(np.concatenate(pools))) == 10 * 32 * 4
 
 
-def test_classes_keep_the_plain_seed():
-    """Same seeds, same games: the tables of class_seed=0 are those of the first version."""
+def test_the_dirichlet_class_keeps_the_plain_seed():
+    """Same seeds, same games: the table of class_seed=0 is that of the first version."""
     expected = np.random.default_rng(0).dirichlet(np.full(16, 0.3), size=8)
     np.testing.assert_allclose(Dirichlet(class_seed=0)(np.zeros(1)), expected, rtol=1e-14)
+
+
+def test_the_softmax_linear_class_keeps_the_plain_seed():
     weights = np.random.default_rng(5).standard_normal((8, 16, 4))
     np.testing.assert_array_equal(SoftmaxLinear(class_seed=5).weights, weights)
 
 
-def test_the_first_episode_is_that_of_gymnasium_s_seeding():
-    """The first child of its generator: the truth's number, then the context's."""
+@pytest.mark.parametrize("seed", [0, 7, 2**40])
+def test_the_first_episode_is_drawn_by_the_first_child_of_gymnasium_s_generator(seed):
+    generator, _ = np_random(seed)
+    expected = episode_generator(generator).random(5)
+    np.testing.assert_array_equal(first_generator(seed).random(5), expected)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**40])
+def test_an_episode_draws_the_truth_and_then_the_context(seed):
+    """One number for the truth, which is not shown, then one for each coordinate of the context."""
     env = ldp_gym.LDPDistEnv(horizon=5, context_dim=4)
-    for seed in (0, 7, 2**40):
-        drawn = episode_generator(np_random(seed)[0]).random(5)
-        np.testing.assert_array_equal(first_generator(seed).random(5), drawn)
-        np.testing.assert_allclose(env.reset(seed=seed)[0]["context"], ndtri(drawn[1:]), rtol=1e-9)
+    observation, _ = env.reset(seed=seed)
+    drawn = first_generator(seed).random(5)
+    np.testing.assert_allclose(observation["context"], ndtri(drawn[1:]), rtol=1e-9)
 
 
-def test_no_seed_has_two_purposes_and_defaults_have_theirs():
-    assert (TEST.start, TEST.stop, VALIDATION.stop) == (0, VALIDATION.start, TRAINING.start)
-    assert TEST.stop > 0 < len(VALIDATION)
+def test_seeds_of_tests_begin_at_0():
+    assert TEST.start == 0
+    assert TEST.stop > 0
+
+
+def test_seeds_of_validation_follow_those_of_tests():
+    assert VALIDATION.start == TEST.stop
+    assert len(VALIDATION) > 0
+
+
+def test_seeds_of_training_follow_those_of_validation():
+    assert TRAINING.start == VALIDATION.stop
     assert TRAINING.stop > 2**61
-    for call, purpose in {
-        ldp_gym.evaluate: TEST,
-        score_policy: TEST,
-        write_dataset: TRAINING,
-    }.items():
-        assert inspect.signature(call).parameters["seed"].default in purpose
+
+
+@pytest.mark.parametrize(
+    ("call", "purpose"),
+    [(ldp_gym.evaluate, TEST), (score_policy, TEST), (write_dataset, TRAINING)],
+)
+def test_a_default_seed_has_its_purpose(call, purpose):
+    assert inspect.signature(call).parameters["seed"].default in purpose
+
+
+def test_a_score_may_end_before_the_seeds_of_training():
+    """Ten episodes, of which the last has the seed 2,999,999."""
+    assert untrained_seed(2_999_990, 10) == 2_999_990
 
 
 def test_the_last_episode_of_a_score_is_not_for_training():
-    assert untrained_seed(2_999_990, 10) == 2_999_990
-    with pytest.raises(
-        ValueError, match="from 3,000,000 on are for training, got 3,000,000 for the last"
-    ):
+    message = "from 3,000,000 on are for training, got 3,000,000 for the last"
+    with pytest.raises(ValueError, match=message):
         untrained_seed(2_999_991, 10)
+
+
+def test_a_score_of_no_episodes_is_refused():
     with pytest.raises(ValueError, match="episodes"):
         untrained_seed(0, 0)
