@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import two_hypotheses as study
+import two_seats
 from scipy.special import rel_entr
 
 import ldp_gym
@@ -188,5 +189,16 @@ def test_opponents_are_paid_what_the_program_computes(pair_env):
     designer = DesignerOpponent(pair_env, GreedyQuestions(pair_env))
     totals = play_pair(pair_env, nature, designer, episodes=1000)
     error = totals.std(ddof=1) / np.sqrt(1000)
+    assert totals.mean() == pytest.approx(expected, abs=4 * error)
+    assert error < 0.02 * expected
+
+
+def test_games_in_lock_step_pay_what_the_program_computes(pair_env):
+    """Largest loss against greedy questions: 4,000 episodes, within four standard errors."""
+    grid = study.grid_of_pair(pair_env, step=0.01).grid
+    expected = study.solve(grid, study.largest_loss(grid), study.greedy_questions(grid)).value
+    nature, designer = LargestLoss(pair_env), GreedyQuestions(pair_env)
+    totals = two_seats.play(pair_env, nature, designer, seed=0, episodes=4000)
+    error = totals.std(ddof=1) / np.sqrt(4000)
     assert totals.mean() == pytest.approx(expected, abs=4 * error)
     assert error < 0.02 * expected
