@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ldp_bench.experiment import Experiment, make_scenario
-from ldp_bench.store import Store, join_outcomes
+from ldp_bench.store import Outcome, Store, join_outcomes
 from ldp_gym import statistics, theory
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra, in_one_line
@@ -33,6 +34,17 @@ _LEAST_GAIN = 0.1
 
 _CLOSE = 0.25
 """Largest share of Bayes' risk that a learner level with Bayes may still pay more."""
+
+_RULES_WITH_COLUMNS = (
+    "hypotheses",
+    "num_hypotheses",
+    "num_labels",
+    "channel",
+    "horizon",
+    "epsilon",
+    "delta",
+)
+"""Rules that a row shows in other columns than that of the game."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +88,21 @@ class ExperimentResult:
 
     @property
     def bound(self) -> float:
-        """A theorem's bound on the risk; NaN if none covers the learner, channel, options and truth."""
+        """Theorem's bound on the risk; NaN if none covers the learner, channel, options and truth."""
         experiment = self.experiment
         if experiment.options or experiment.rules.channel_kwargs or not experiment.has_member_truth:
             return math.nan
-        game = experiment.num_hypotheses, self.horizon, experiment.epsilon
+
+        num_hypotheses = experiment.num_hypotheses
+        epsilon = experiment.epsilon
         match self.learner, self.channel:
             case "exp3", "laplace-single":
-                return theory.exp3_bound(*game)
+                return theory.exp3_bound(num_hypotheses, self.horizon, epsilon)
             case "wma", "laplace-vector":
-                return theory.wma_bound(*game, float(experiment.rules.promise["delta"]))
+                delta = float(experiment.rules.promise["delta"])
+                return theory.wma_bound(num_hypotheses, self.horizon, epsilon, delta)
             case "bayes", "identity":
-                return theory.nonprivate_bound(experiment.num_hypotheses)
+                return theory.nonprivate_bound(num_hypotheses)
         return math.nan
 
 
@@ -100,11 +115,12 @@ class Failure:
 
     @property
     def summary(self) -> str:
+        """First line of the message."""
         return next(iter(self.message.strip().splitlines()), "no message")
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Items that share a key, in their order."""
+    """Lists of the items that share a key, by key; keys and items keep their order."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -113,12 +129,18 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:
     """First failure of each kind, with words for its experiment and the number of others like it."""
-    # The same on another channel is of the same kind.
-    kinds = grouped(failures, lambda failure: re.sub(r"\w+\(K=[^)]*\)", "", failure.summary))
-    return [
-        (first, f"{first.experiment} and {len(others)} more" if others else str(first.experiment))
-        for first, *others in kinds.values()
-    ]
+
+    def kind(failure: Failure) -> str:
+        """Summary without a channel, such as Split(K=8, ...): on another one the failure is the same."""
+        return re.sub(r"\w+\(K=[^)]*\)", "", failure.summary)
+
+    described = []
+    for first, *others in grouped(failures, kind).values():
+        experiments = str(first.experiment)
+        if others:
+            experiments += f" and {len(others)} more"
+        described.append((first, experiments))
+    return described
 
 
 class Results:
@@ -137,44 +159,53 @@ class Results:
     """
 
     def __init__(self, store: Store, experiments: Sequence[Experiment], seed: int) -> None:
+        """Look up the cells of the experiments, and sort the experiments by their outcomes."""
         names = _names(experiment.learner for experiment in experiments)
-        self.experiments = [replace(each, learner=names[each.learner]) for each in experiments]
+        self.experiments = [replace(one, learner=names[one.learner]) for one in experiments]
         self.successes: list[ExperimentResult] = []
         self.failures: list[Failure] = []
         self.refusals: list[Failure] = []
         self.missing: list[Experiment] = []
-        keys = [[cell.key for cell in experiment.cells(seed)] for experiment in experiments]
-        known = store.outcomes([key for some in keys for key in some])
-        for experiment, some in zip(self.experiments, keys, strict=True):
-            found = [known[key] for key in some if key in known]
-            whole = join_outcomes(found) if found else None
-            if whole is not None and whole.status == "failed":
-                self.failures.append(Failure(experiment, whole.message or ""))
-            elif whole is None or len(found) < len(some):
-                self.missing.append(experiment)
-            elif whole.evaluation is not None:
-                self.successes.append(ExperimentResult(experiment, whole.evaluation, whole.seconds))
-            else:
-                self.refusals.append(Failure(experiment, whole.message or ""))
+        # The keys depend on the learner's full name, such as a model's path: `experiments` has these.
+        keys_of_cells = [[cell.key for cell in one.cells(seed)] for one in experiments]
+        stored = store.outcomes(list(chain.from_iterable(keys_of_cells)))
+        for experiment, keys in zip(self.experiments, keys_of_cells, strict=True):
+            outcomes = [stored[key] for key in keys if key in stored]
+            self._add(experiment, outcomes, is_complete=len(outcomes) == len(keys))
+
+    def _add(self, experiment: Experiment, outcomes: list[Outcome], is_complete: bool) -> None:
+        """Add an experiment to the list that its cells' outcomes decide."""
+        if not outcomes:
+            self.missing.append(experiment)
+            return
+        joined = join_outcomes(outcomes)
+        message = joined.message or ""
+        if joined.status == "failed":
+            self.failures.append(Failure(experiment, message))
+        elif not is_complete:
+            self.missing.append(experiment)
+        elif joined.evaluation is not None:
+            self.successes.append(ExperimentResult(experiment, joined.evaluation, joined.seconds))
+        else:
+            self.refusals.append(Failure(experiment, message))
 
     def select(
         self, *, learner: str | None = None, channel: str | None = None
     ) -> list[ExperimentResult]:
-        """Results of a learner, on a channel, in the suite's order."""
-        found = [result for result in self.successes if learner in (None, result.learner)]
-        return [result for result in found if channel in (None, result.channel)]
+        """Results of a learner, on a channel, in the suite's order; None stands for all of them."""
+        results = [result for result in self.successes if learner in (None, result.learner)]
+        return [result for result in results if channel in (None, result.channel)]
 
     def line(
         self, learner: str, channel: str, position: Callable[[Experiment], float]
     ) -> list[ExperimentResult]:
-        """Results of a learner on a channel along a quantity.
+        """Results of a learner on a channel, in the order of a quantity ``position(experiment)``.
 
         Results for the worst of all truths are left out: that truth may differ from game to game.
         """
-        found = [
-            r for r in self.select(learner=learner, channel=channel) if r.experiment.truth != "all"
-        ]
-        return sorted(found, key=lambda r: position(r.experiment))
+        results = self.select(learner=learner, channel=channel)
+        of_one_truth = [result for result in results if result.experiment.truth != "all"]
+        return sorted(of_one_truth, key=lambda result: position(result.experiment))
 
     def group(self, key: Callable[[Experiment], K]) -> dict[K, list[ExperimentResult]]:
         """Results of the experiments that share a key, in the suite's order."""
@@ -195,10 +226,15 @@ class Results:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """Rows of :attr:`frame`, in which each quantity that has an interval is one :class:`Estimate`."""
-        games = self.group(lambda e: (e.rules, e.truth, e.episodes)).values()
-        ranked = [sorted(game, key=lambda result: result.risk.value) for game in games]
-        return [_row(result, game) for game in ranked for result in game]
+        """Rows of :attr:`frame`, the smallest risk of a game first.
+
+        Each quantity that has an interval is one :class:`Estimate`.
+        """
+        rows = []
+        for results in self.group(lambda e: (e.rules, e.truth, e.episodes)).values():
+            game = sorted(results, key=lambda result: result.risk.value)
+            rows += [_row(result, game) for result in game]
+        return rows
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -206,16 +242,21 @@ class Results:
 
         Risks are in nats. ``risk``, ``regret`` and ``over_bayes``, the paired difference to Bayes, have the
         ends of their 95% intervals as ``..._low`` and ``..._high``, and as ``..._unseen`` the share of
-        episodes, 3/n, in which failures may be unseen where all episodes are nearly alike; ``tv`` is per
-        round; ``over_floor`` is the risk in multiples of the floor that is proved for the class; ``right`` is
-        the share of episodes whose heaviest weight is on the best hypothesis; ``best`` marks Bayes and what
-        is level with it, or else the least risk.
+        episodes, 3/n, in which failures may be unseen where all episodes are nearly alike. ``tv``,
+        ``tv_squared`` and any other loss that is stored are means per round. ``over_floor`` is the risk in
+        multiples of the floor that is proved for the class. ``right`` is the share of episodes whose
+        heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
+        the smallest risk.
         """
         with extra("bench", "Results.frame"):
             from pandas import DataFrame
-        return DataFrame(
-            [{k: v for name in row for k, v in _columns(name, row[name])} for row in self.rows]
-        )
+        flat_rows = []
+        for row in self.rows:
+            flat: dict[str, Any] = {}
+            for name, value in row.items():
+                flat.update(_columns(name, value))
+            flat_rows.append(flat)
+        return DataFrame(flat_rows)
 
 
 def is_level(gap: Estimate, bayes_risk: float) -> bool:
@@ -233,31 +274,80 @@ def is_level(gap: Estimate, bayes_risk: float) -> bool:
     return gap.contains(0.0) and gap.high <= _CLOSE * bayes_risk
 
 
-def _row(result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[str, Any]:
-    """Row of a result, with its gap to Bayes and its score from the other results of the game."""
-    experiment, rules = result.experiment, result.experiment.rules
-    same = {other.learner: other for other in others if not other.experiment.options}
-    uniform, bayes = same.get("uniform"), same.get("bayes")
-    gap, score = Estimate(math.nan), None
+class _AgainstBayes(NamedTuple):
+    """A result next to the others of its game.
+
+    Attributes:
+        gap: total KL above that of Bayes, paired by episode; NaN if they cannot be compared.
+        score: 0 is uniform and 1 is Bayes; NaN where Bayes barely learns or the truth is outside the class.
+        is_best: True for Bayes and for what is level with it; without Bayes, for the smallest risk.
+    """
+
+    gap: Estimate
+    score: float
+    is_best: bool
+
+
+def _compare(result: ExperimentResult, game: Sequence[ExperimentResult]) -> _AgainstBayes:
+    """Compare a result with Bayes and with the uniform learner in the same game.
+
+    Args:
+        result: the result.
+        game: all results of its game, the smallest risk first.
+    """
+    without_options = {r.learner: r for r in game if not r.experiment.options}
+    uniform = without_options.get("uniform")
+    bayes = without_options.get("bayes")
+    unknown = Estimate(math.nan)
+
     # Where every truth was played the worst truths of two learners differ: nothing is paired.
-    paired = bayes is not None and experiment.truth != "all" and np.isfinite(bayes.totals).all()
-    if paired and bayes:  # the intervals of a game hold together
-        gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
-        learns = uniform and bayes.risk.value <= (1.0 - _LEAST_GAIN) * uniform.risk.value
-        if uniform and learns and experiment.has_member_truth:
-            score = statistics.score_totals(uniform.totals, result.totals, bayes.totals)
-        is_best = result is bayes or is_level(gap, bayes.risk.value)
-    else:
-        is_best = result in others[:1]
-    uniform_truth = experiment.truth == "all" or (
-        experiment.truth is None and "truth" not in rules.given
-    )
-    floor = make_scenario(rules).floor if uniform_truth else None
+    has_all_truths = result.experiment.truth == "all"
+    if bayes is None or has_all_truths or not np.isfinite(bayes.totals).all():
+        return _AgainstBayes(unknown, math.nan, is_best=result is game[0])
+
+    # The intervals of all learners of a game, compared with Bayes, hold together.
+    num_comparisons = max(1, len(game) - 1)
+    gap = statistics.difference(result.totals, bayes.totals, num_comparisons)
+    is_best = result is bayes or is_level(gap, bayes.risk.value)
+    if uniform is None or not result.experiment.has_member_truth:
+        return _AgainstBayes(gap, math.nan, is_best)
+
+    bayes_learns = bayes.risk.value <= (1.0 - _LEAST_GAIN) * uniform.risk.value
+    if not bayes_learns:
+        return _AgainstBayes(gap, math.nan, is_best)
+    score = statistics.score_totals(uniform.totals, result.totals, bayes.totals)
+    if score is None:
+        score = math.nan
+    return _AgainstBayes(gap, score, is_best)
+
+
+def _row(result: ExperimentResult, game: Sequence[ExperimentResult]) -> dict[str, Any]:
+    """Row of a result, by the names of its columns.
+
+    Args:
+        result: the result.
+        game: all results of its game, the smallest risk first.
+    """
+    experiment = result.experiment
+    rules = experiment.rules
+    evaluation = result.evaluation
+    against_bayes = _compare(result, game)
+
+    epsilon = experiment.epsilon
+    if result.channel == "identity":  # it takes any eps, and keeps none
+        epsilon = math.inf
+    worst_truth: float = math.nan
+    if experiment.truth == "all":
+        worst_truth = evaluation.worst_truth
+    right: float = math.nan
+    if evaluation.identification_rate is not None:
+        right = evaluation.identification_rate
+
     return {
         "learner": result.learner,
         "options": ", ".join(f"{name}={value}" for name, value in experiment.options.items()),
         "channel": result.channel,
-        "epsilon": math.inf if result.channel == "identity" else experiment.epsilon,
+        "epsilon": epsilon,
         "delta": float(rules.promise["delta"]),
         "hypotheses": experiment.family,
         "K": experiment.num_hypotheses,
@@ -267,57 +357,93 @@ def _row(result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[s
         "game": describe_game(experiment),
         "episodes": experiment.episodes,
         "risk": result.risk,
-        "worst_truth": result.evaluation.worst_truth if experiment.truth == "all" else math.nan,
-        "tv": float(result.evaluation.at_worst_truth().tv[:, -1].mean()) / result.horizon,
+        "worst_truth": worst_truth,
+        **_losses_per_round(result),
         "regret": result.regret,
-        "over_bayes": gap,
-        "best": is_best,
-        "score": math.nan if score is None else score,
-        "right": math.nan
-        if result.evaluation.identification_rate is None
-        else result.evaluation.identification_rate,
+        "over_bayes": against_bayes.gap,
+        "best": against_bayes.is_best,
+        "score": against_bayes.score,
+        "right": right,
         "bound": result.bound,
-        "over_floor": math.nan if floor is None else result.risk.value / floor.risk,
+        "over_floor": _risk_over_floor(result),
         "seconds": result.seconds,
     }
 
 
-def _columns(name: str, value: Any) -> list[tuple[str, Any]]:
-    """A value under its name; an estimate as its four numbers."""
+def _losses_per_round(result: ExperimentResult) -> dict[str, float]:
+    """Mean per round of each stored loss, by name; KL is left out, which the risk is about."""
+    evaluation = result.evaluation.at_worst_truth()
+    means = {}
+    for name, cumulative in evaluation.losses.items():
+        if name != "kl":
+            totals = cumulative[:, -1]
+            means[name] = float(totals.mean()) / result.horizon
+    return means
+
+
+def _risk_over_floor(result: ExperimentResult) -> float:
+    """Risk in multiples of the floor that is proved for the class; NaN where none is proved."""
+    experiment = result.experiment
+    draws_member = experiment.truth is None and "truth" not in experiment.rules.given
+    if experiment.truth != "all" and not draws_member:
+        return math.nan
+    floor = make_scenario(experiment.rules).floor
+    if floor is None:
+        return math.nan
+    return result.risk.value / floor.risk
+
+
+def _columns(name: str, value: Any) -> dict[str, Any]:
+    """Columns of a data frame for a value: one of its name, and three more for an estimate's interval."""
     if not isinstance(value, Estimate):
-        return [(name, value)]
-    ends = [(f"{name}_{part}", getattr(value, part)) for part in ("low", "high", "unseen")]
-    return [(name, value.value), *ends]
+        return {name: value}
+    return {
+        name: value.value,
+        f"{name}_low": value.low,
+        f"{name}_high": value.high,
+        f"{name}_unseen": value.unseen,
+    }
 
 
 def describe_game(experiment: Experiment) -> str:
     """Class with K and M, and every rule that has no column of its own and is not the default."""
-    said = ("hypotheses", "num_hypotheses", "num_labels", "channel", "horizon", "epsilon", "delta")
-    facts = {name: value for name, value in experiment.rules.given.items() if name not in said}
+    given = experiment.rules.given
+    rules = {name: value for name, value in given.items() if name not in _RULES_WITH_COLUMNS}
     words = [experiment.hypotheses]
-    if facts.pop("redraw_hypotheses", False):  # it implies that they are shown
-        facts.pop("observe_candidates", None)
-        words += ["redrawn in every episode"]
-    for key, value in facts.items():
-        for name, option in (value if isinstance(value, Mapping) else {key: value}).items():
-            table = np.ndim(option) > 1
-            words.append(
-                f"{name} = " + (f"table of shape {np.shape(option)}" if table else str(option))
-            )
+    if rules.pop("redraw_hypotheses", False):
+        rules.pop("observe_candidates", None)  # redrawn hypotheses are always shown
+        words.append("redrawn in every episode")
+    for name, value in rules.items():
+        options = {name: value}
+        if isinstance(value, Mapping):  # such as channel_kwargs
+            options = dict(value)
+        words += [f"{option} = {_describe_value(options[option])}" for option in options]
     return ", ".join(words)
 
 
+def _describe_value(value: Any) -> str:
+    """Value of a rule as text; of an array with several axes, its shape."""
+    if np.ndim(value) > 1:
+        return f"table of shape {np.shape(value)}"
+    return str(value)
+
+
 def _names(learners: Iterable[str]) -> dict[str, str]:
-    """Names to show: a trained model's is its directory's name, unless another learner has it."""
-    names = {learner: _shown(learner) for learner in learners}
-    count = Counter([*names.values(), *LEARNERS])
-    return {
-        learner: name if count[name] == 1 else in_one_line(learner)
-        for learner, name in names.items()
-    }
+    """Names to show, by learner: of a trained model its directory, in full if the short name is taken."""
+    short_names = {learner: _shown(learner) for learner in learners}
+    count = Counter(short_names.values())
+    names = {}
+    for learner, short_name in short_names.items():
+        is_taken = count[short_name] > 1 or short_name in LEARNERS
+        names[learner] = short_name
+        if is_taken:
+            names[learner] = in_one_line(learner)
+    return names
 
 
 def _shown(learner: str) -> str:
-    """Name of a learner; of a trained model, that of its directory."""
+    """Name of a learner; of a trained model, given as an absolute path, the last part of the path."""
     path = Path(learner)
-    return in_one_line(path.name if path.is_absolute() else learner)
+    if path.is_absolute():
+        return in_one_line(path.name)
+    return in_one_line(learner)

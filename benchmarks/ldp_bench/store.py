@@ -37,26 +37,20 @@ from ldp_gym.evaluation import Evaluation, join_episodes
 
 FILE = "results.sqlite"
 
-EXPORTED = (
-    "learner",
-    "options",
-    "channel",
-    "rules",
-    "version",
-    "code",
-    "truth",
-    "seed",
-    "round",
-    "kl",
-    "tv",
-)
-"""Columns of an export: one row per episode and checkpoint."""
+EXPORTED = ("learner", "options", "channel", "rules", "version", "code", "truth", "seed", "round")
+"""First columns of an export, before one column per loss: one row per episode and checkpoint."""
 
 _CELLS_AT_A_TIME = 100
 """Number of cells that an export reads at a time."""
 
 _CODE_DIGITS = 12
 """Number of digits of the code's fingerprint that are shown."""
+
+_DIGITS_SHOWN = 12
+"""Number of digits of a cell's key that a message shows."""
+
+_LOCK_SECONDS = 60.0
+"""Longest time to wait for another process that writes to the file."""
 
 _CELLS = {
     "key": "TEXT PRIMARY KEY",
@@ -109,18 +103,24 @@ class Outcome:
 
 
 def join_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome of an experiment from those of its cells: if they end differently, it has failed."""
+    """Join the outcomes of an experiment's cells into one: if the cells end differently, it has failed."""
     seconds = sum(outcome.seconds for outcome in outcomes)
-    first = {outcome.status: outcome for outcome in reversed(outcomes)}
     played = [outcome.evaluation for outcome in outcomes if outcome.evaluation is not None]
-    if set(first) == {"done"}:
-        return Outcome("done", join_episodes(played), None, seconds)
-    end = first.get("failed") or first["incompatible"]
-    status, message = end.status, end.message
-    if played and status == "incompatible":
-        refused = f"{len(outcomes) - len(played)} of {len(outcomes)}"
-        status, message = "failed", f"it refused {refused} cells, and played the others: {message}"
-    return Outcome(status, None, message, seconds)
+    # From the last cell to the first: of several cells with one status the first remains.
+    first_by_status = {outcome.status: outcome for outcome in reversed(outcomes)}
+    if set(first_by_status) == {"done"}:
+        return Outcome("done", join_episodes(played), message=None, seconds=seconds)
+
+    if "failed" in first_by_status:
+        message = first_by_status["failed"].message
+        return Outcome("failed", evaluation=None, message=message, seconds=seconds)
+
+    message = first_by_status["incompatible"].message
+    if not played:
+        return Outcome("incompatible", evaluation=None, message=message, seconds=seconds)
+    num_refused = len(outcomes) - len(played)
+    message = f"it refused {num_refused} of {len(outcomes)} cells, and played the others: {message}"
+    return Outcome("failed", evaluation=None, message=message, seconds=seconds)
 
 
 class Store:
@@ -139,6 +139,7 @@ class Store:
     """
 
     def __init__(self, directory: str | Path, *, read_only: bool = False) -> None:
+        """Open the file, or make it with its tables, and check that the tables are those of results."""
         self.path = validation.path("directory", directory) / FILE
         if self.path.parent.is_file():
             raise FileExistsError(
@@ -179,6 +180,7 @@ class Store:
                 raise self._refusal("it is another program's database, or of another version")
 
     def _refusal(self, reason: object) -> DamagedStoreError:
+        """Error that names the file, the reason why it cannot be read, and what to do."""
         return DamagedStoreError(
             f"{self.path} cannot be read as results ({reason}). It is left as it is: move it away, or choose "
             f"another directory"
@@ -186,9 +188,14 @@ class Store:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
+        """Connect to the database for one transaction; its rows have columns by name.
+
+        The transaction is committed at the end of the block, or rolled back if the block raises an error.
+        """
         try:
-            with closing(sqlite3.connect(self.path, timeout=60.0)) as database, database:
+            with closing(sqlite3.connect(self.path, timeout=_LOCK_SECONDS)) as database, database:
                 database.row_factory = sqlite3.Row
+                # Bytes that are not UTF-8 must not hide the other rows.
                 database.text_factory = lambda text: text.decode(errors="backslashreplace")
                 yield database
         except sqlite3.OperationalError as error:  # a full disk, no permission, a locked file
@@ -197,10 +204,12 @@ class Store:
             raise self._refusal(error) from error
 
     def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
+        """Rows of the query ``SELECT ...``, with these values in place of its question marks."""
         with self._open() as database:
             return database.execute(f"SELECT {query}", values).fetchall()
 
     def _note(self, fault: str) -> None:
+        """Add a line to :attr:`faults`, unless it stands there."""
         if fault not in self.faults:
             self.faults.append(fault)
 
@@ -210,30 +219,36 @@ class Store:
 
     def save_all(self, played: Sequence[tuple[Cell, Outcome]]) -> None:
         """Keep cells' outcomes, in one transaction."""
-        rows = [
-            (
+        rows = []
+        for cell, outcome in played:
+            packed = None
+            if outcome.evaluation is not None:
+                packed = _pack(outcome.evaluation)
+            row = (
                 cell.key,
                 cell.configuration,
                 outcome.status,
                 outcome.message,
-                None if outcome.evaluation is None else _pack(outcome.evaluation),
+                packed,
                 outcome.seconds,
                 _now(),
             )
-            for cell, outcome in played
-        ]
+            rows.append(row)
         with self._open() as database:
             database.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             before_file_operation("commit")
 
     def finished(self, keys: Sequence[str]) -> set[str]:
-        """The given keys whose cells need not be played: neither failed nor unreadable."""
-        return {key for key, outcome in self.outcomes(keys).items() if outcome.status != "failed"}
+        """Those of the given keys whose cells need not be played: neither failed nor unreadable."""
+        outcomes = self.outcomes(keys)
+        return {key for key, outcome in outcomes.items() if outcome.status != "failed"}
 
     def outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
-        """Outcomes of cells by their keys, of those that were played and can be read."""
-        asked = json.dumps(keys)  # as one value: SQLite limits their number
-        rows = self._select("* FROM cells WHERE key IN (SELECT value FROM json_each(?))", asked)
+        """Outcomes by key of those of the given cells that were played and can be read."""
+        keys_as_json = json.dumps(keys)  # one value: SQLite limits the number of values
+        rows = self._select(
+            "* FROM cells WHERE key IN (SELECT value FROM json_each(?))", keys_as_json
+        )
         cells = [self._read(row) for row in rows]
         return {cell.key: cell.outcome for cell in cells if cell is not None}
 
@@ -252,7 +267,7 @@ class Store:
             return StoredCell(row["key"], configuration, outcome)
         except _UNREADABLE as error:
             self._note(
-                f"the cell {str(row['key'])[:12]} cannot be read ({error}): bench plays it again"
+                f"the cell {str(row['key'])[:_DIGITS_SHOWN]} cannot be read ({error}): bench plays it again"
             )
             return None
 
@@ -270,15 +285,16 @@ class Store:
             "started": _now(),
         }
         columns = ", ".join(row)
-        places = ", ".join("?" for _ in row)
+        question_marks = ", ".join("?" for _ in row)
         with self._open() as database:
             added = database.execute(
-                f"INSERT INTO runs ({columns}) VALUES ({places})", list(row.values())
+                f"INSERT INTO runs ({columns}) VALUES ({question_marks})", list(row.values())
             )
             before_file_operation("commit")
             return int(added.lastrowid or 0)
 
     def end_run(self, run: int) -> None:
+        """Record the time at which the run of this number ended."""
         with self._open() as database:
             database.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
             before_file_operation("commit")
@@ -294,7 +310,10 @@ class Store:
         return runs
 
     def export(self, path: str | Path, *, all_code: bool = False) -> int:
-        """Write one row per episode and checkpoint to a CSV file; return their number.
+        """Write one row per episode and checkpoint to a CSV file; return the number of rows.
+
+        The last columns are the cumulative losses, one column for each loss that a cell of the store has.
+        A loss that a row's own cell does not have is left empty.
 
         Where an episode was played by several versions of the code, its latest result is written; with
         ``all_code`` each of them, told apart by the column ``code``.
@@ -302,36 +321,50 @@ class Store:
         path = Path(path)
         if path.suffix != ".csv":
             raise ValueError(f"an export is a .csv file, got {path.name!r}")
+        losses = self._stored_losses()
         count = 0
         with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(EXPORTED)
-            for row in self._exported_rows(all_code):
+            writer.writerow([*EXPORTED, *losses])
+            for row in self._exported_rows(losses, all_code):
                 writer.writerow(row)
                 count += 1
         return count
 
-    def _exported_rows(self, all_code: bool) -> Iterator[list[Any]]:
-        """Rows of an export, the latest cells first; an episode is written once."""
-        written: dict[tuple[str, ...], set[int]] = {}  # seeds of episodes, by what else they are
+    def _stored_losses(self) -> list[str]:
+        """Names of all losses of the cells that can be read: those of the latest cell come first."""
+        names: dict[str, None] = {}  # a dict keeps their order
+        for cell in self._latest_first():
+            if cell.outcome.evaluation is not None:
+                names.update(dict.fromkeys(cell.outcome.evaluation.losses))
+        return list(names)
+
+    def _exported_rows(self, losses: Sequence[str], all_code: bool) -> Iterator[list[Any]]:
+        """Rows of an export, the latest cells first; an episode is written once.
+
+        Args:
+            losses: names of the last columns.
+            all_code: whether an episode is written once for every version of the code that played it.
+        """
+        written_seeds: dict[tuple[str, ...], set[int]] = {}  # by all else that tells episodes apart
         for cell in self._latest_first():
             if cell.outcome.evaluation is None:
                 continue
-            episodes = cell.game
+            game = cell.game
             if all_code:
-                episodes += (cell.code,)
-            seeds = written.setdefault(episodes, set())
-            yield from _rows_of(cell, without=frozenset(seeds))
+                game += (cell.code,)
+            seeds = written_seeds.setdefault(game, set())
+            yield from _rows_of(cell, cell.outcome.evaluation, losses, without=frozenset(seeds))
             seeds.update(cell.seeds)
 
     def _latest_first(self) -> Iterator[StoredCell]:
-        """The cells that can be read, from the latest on; few of them are in memory at a time."""
+        """Yield the cells that can be read, the latest first; only a few are in memory at a time."""
         order = "ORDER BY finished DESC, rowid DESC"
-        keys = [key for (key,) in self._select(f"key FROM cells {order}")]
+        keys = [row["key"] for row in self._select(f"key FROM cells {order}")]
         for start in range(0, len(keys), _CELLS_AT_A_TIME):
-            asked = json.dumps(keys[start : start + _CELLS_AT_A_TIME])
+            keys_as_json = json.dumps(keys[start : start + _CELLS_AT_A_TIME])
             rows = self._select(
-                f"* FROM cells WHERE key IN (SELECT value FROM json_each(?)) {order}", asked
+                f"* FROM cells WHERE key IN (SELECT value FROM json_each(?)) {order}", keys_as_json
             )
             for row in rows:
                 cell = self._read(row)
@@ -365,11 +398,21 @@ class StoredCell:
         return tuple(json.dumps(self.configuration[name], sort_keys=True) for name in names)
 
 
-def _rows_of(cell: StoredCell, without: frozenset[int]) -> Iterator[list[Any]]:
-    """Rows of an export for the episodes of a cell, without those of the given seeds."""
+def _rows_of(
+    cell: StoredCell, evaluation: Evaluation, losses: Sequence[str], without: frozenset[int]
+) -> Iterator[list[Any]]:
+    """Rows of an export for the episodes of a cell, without those of the given seeds.
+
+    Args:
+        cell: the cell.
+        evaluation: its evaluation, with losses ``(episodes, checkpoints)``, or
+            ``(K, episodes, checkpoints)`` if each of the K truths was played.
+        losses: names of the losses, one column each; empty where the evaluation does not have one.
+        without: seeds of episodes to leave out.
+    """
     configuration = cell.configuration
     rules = configuration["rules"]
-    played = [
+    common = [
         configuration["learner"],
         json.dumps(configuration["options"], sort_keys=True),
         rules.get("channel", Rules.channel),
@@ -377,15 +420,19 @@ def _rows_of(cell: StoredCell, without: frozenset[int]) -> Iterator[list[Any]]:
         configuration["version"],
         cell.code,
     ]
-    evaluation = cell.outcome.evaluation
-    assert evaluation is not None
-    for place in np.ndindex(evaluation.kl.shape):
-        *truths, episode, checkpoint = place
-        truth = truths[0] if truths else configuration["truth"]
+    for index in np.ndindex(evaluation.kl.shape):
+        *truths, episode, checkpoint = index
+        truth = configuration["truth"]
+        if truths:  # each truth was played: the first axis
+            truth = truths[0]
         seed = cell.seeds[episode]
-        if seed not in without:
-            losses = [evaluation.kl[place], evaluation.tv[place]]
-            yield [*played, truth, seed, evaluation.rounds[checkpoint], *losses]
+        if seed in without:
+            continue
+        values: list[Any] = [""] * len(losses)
+        for column, name in enumerate(losses):
+            if name in evaluation.losses:
+                values[column] = evaluation.losses[name][index]
+        yield [*common, truth, seed, evaluation.rounds[checkpoint], *values]
 
 
 # -- What a store says is data ------------------------------------------------------------------------------
@@ -454,4 +501,5 @@ def _unpack(packed: bytes) -> Evaluation:
 
 
 def _now() -> str:
+    """Time in UTC, in whole seconds, such as 2026-01-31T12:00:00+00:00."""
     return datetime.now(UTC).isoformat(timespec="seconds")

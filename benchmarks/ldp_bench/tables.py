@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ldp_bench.results import Results
@@ -24,17 +24,41 @@ class Best(str):
     bold = True
 
 
-def _risk(row: Row, form: Callable[[Estimate], str] = str) -> str:
-    text = form(row["risk"])
-    return Best(text) if row["best"] else text
+def _learner(row: Row) -> str:
+    """Learner, with its options in parentheses."""
+    if row["options"]:
+        return f"{row['learner']} ({row['options']})"
+    return str(row["learner"])
+
+
+def _risk(row: Row) -> str:
+    """Risk with its interval, in bold if it is the best of its game."""
+    text = str(row["risk"])
+    if row["best"]:
+        return Best(text)
+    return text
+
+
+def _short_risk(row: Row) -> str:
+    """Risk with half the length of its interval, in bold if it is the best of its game."""
+    text = row["risk"].short
+    if row["best"]:
+        return Best(text)
+    return str(text)
 
 
 def _privacy(row: Row) -> str:
-    delta = f", δ = {row['delta']:g}" if row["delta"] else ""
-    return "none" if math.isinf(row["epsilon"]) else f"ε = {row['epsilon']:g}{delta}"
+    """Privacy promise of the channel: eps, and delta if it is not 0."""
+    if math.isinf(row["epsilon"]):
+        return "none"
+    promise = f"ε = {row['epsilon']:g}"
+    if row["delta"]:
+        promise += f", δ = {row['delta']:g}"
+    return promise
 
 
 def _over_bayes(row: Row) -> str:
+    """Difference to Bayes, "level" if it may be 0; empty for Bayes and where nothing is compared."""
     gap: Estimate = row["over_bayes"]
     if row["learner"] == "bayes" or math.isnan(gap.value):
         return ""
@@ -46,11 +70,22 @@ def _over_bayes(row: Row) -> str:
 
 
 def _regret(row: Row) -> str:
-    return "" if row["member"] or math.isnan(row["regret"].value) else row["regret"].short
+    """Regret, for a truth outside the class; empty for a member, whose regret is the risk."""
+    if row["member"] or math.isnan(row["regret"].value):
+        return ""
+    return str(row["regret"].short)
 
 
 def _number(key: str, form: str) -> Callable[[Row], str]:
-    return lambda row: "" if math.isnan(row[key]) else format(row[key], form)
+    """Make a function that formats the number of a row in the column ``key``; NaN is left empty."""
+
+    def format_number(row: Row) -> str:
+        """Format the number of a row; empty if it is NaN."""
+        if math.isnan(row[key]):
+            return ""
+        return format(row[key], form)
+
+    return format_number
 
 
 LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
@@ -61,10 +96,7 @@ LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
     "T": (_number("T", ",.0f"), "number of rounds"),
     "Privacy": (_privacy, "promise of the channel"),
     "Channel": (lambda row: row["channel"], "how users privatize"),
-    "Learner": (
-        lambda row: row["learner"] + (f" ({o})" if (o := row["options"]) else ""),
-        "who predicts",
-    ),
+    "Learner": (_learner, "who predicts"),
     "Risk": (
         _risk,
         "mean total KL in nats, 95% interval; bold: Bayes and what is level, else the least",
@@ -98,47 +130,77 @@ LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
 """Text and meaning of each column of a leaderboard."""
 
 _SHARED = ("Game", "T", "Privacy", "Episodes")
-"""Columns that are left out of a table, and said once above it, where all rows agree."""
+"""Columns that stand in a sentence above the table, if all rows agree."""
 
 
 def leaderboard(results: Results) -> tuple[str, DataFrame]:
-    """Columns on which all rows agree, in words, and a table of the other columns that have some text."""
+    """Sentence about the columns on which all rows agree, and a table of the other columns.
+
+    Columns without any text are left out.
+    """
     from pandas import DataFrame
 
-    texts = {title: [text(row) for row in results.rows] for title, (text, _) in LEADERBOARD.items()}
-    table = DataFrame(texts, dtype=object)  # which keeps what is in bold
-    same = [title for title in _SHARED if table[title].nunique() == 1 and table[title].iloc[0]]
-    shared = "; ".join(f"{title}: {table[title].iloc[0]}" for title in same)
+    texts = {}
+    for title, (text_of, _) in LEADERBOARD.items():
+        texts[title] = [text_of(row) for row in results.rows]
+    table = DataFrame(texts, dtype=object)  # text of the class Best stays in that class
+
+    shared = [title for title in _SHARED if table[title].nunique() == 1 and table[title].iloc[0]]
     empty = [title for title in table if (table[title] == "").all()]
-    return f"In every row: {shared}." if same else "", table.drop(columns=[*same, *empty])
+    others = table.drop(columns=[*shared, *empty])
+    if not shared:
+        return "", others
+    facts = "; ".join(f"{title}: {table[title].iloc[0]}" for title in shared)
+    return f"In every row: {facts}.", others
 
 
 def grid(results: Results) -> DataFrame | None:
-    """Risks of learners, one per column, on channels, one per row; None where a place has several risks."""
+    """Table of risks, with a row per channel and a column per learner.
+
+    None if a learner has several risks on a channel, or if there is only one channel or learner.
+    """
     from pandas import DataFrame
 
-    rows = results.rows
-    cells = {(row["channel"], row["learner"]): _risk(row, lambda risk: risk.short) for row in rows}
-    channels, learners = results.channels, results.learners
-    if len(cells) < len(rows) or min(len(channels), len(learners)) < 2:
+    risks = {(row["channel"], row["learner"]): _short_risk(row) for row in results.rows}
+    channels = results.channels
+    learners = results.learners
+    has_several_risks = len(risks) < len(results.rows)
+    if has_several_risks or min(len(channels), len(learners)) < 2:
         return None
-    columns = {
-        learner: [cells.get((channel, learner), "-") for channel in channels]
-        for learner in learners
-    }
-    return DataFrame({"Channel": channels, **columns}, dtype=object)
+    columns = {"Channel": channels}
+    for learner in learners:
+        columns[learner] = [risks.get((channel, learner), "-") for channel in channels]
+    return DataFrame(columns, dtype=object)
 
 
 def to_text(table: DataFrame, width: int) -> str:
-    """A table as text; a star marks what is bold on a page, and wide ones are cut into blocks of columns."""
-    columns = [
-        [name, *(printable(t) + "*" * isinstance(t, Best) for t in table[name])] for name in table
-    ]
-    first, *others = [[text.rjust(max(map(len, column))) for text in column] for column in columns]
+    """Format a table for a terminal of ``width`` characters; a star marks text that is bold on a page.
+
+    A table that is too wide is cut into blocks of columns, one below the other, each with the first column.
+    """
+    first, *others = [_to_lines(name, table[name]) for name in table]
     blocks = [[first]]
     for column in others:
-        if sum(len(known[0]) + 1 for known in (*blocks[-1], column)) > width + 1:
+        widths = [len(lines[0]) for lines in [*blocks[-1], column]]
+        spaces_between = len(widths) - 1
+        if sum(widths) + spaces_between > width:
             blocks.append([first])
         blocks[-1].append(column)
-    lines = [[" ".join(row) for row in zip(*block, strict=True)] for block in blocks]
-    return "\n\n".join("\n".join(some) for some in lines)
+
+    texts = []
+    for block in blocks:
+        lines = [" ".join(row) for row in zip(*block, strict=True)]
+        texts.append("\n".join(lines))
+    return "\n\n".join(texts)
+
+
+def _to_lines(title: str, texts: Iterable[str]) -> list[str]:
+    """Lines of a column, its title first, all of one length."""
+    lines = [title]
+    for text in texts:
+        line = printable(text)
+        if isinstance(text, Best):
+            line += "*"
+        lines.append(line)
+    width = max(map(len, lines))
+    return [line.rjust(width) for line in lines]

@@ -18,6 +18,7 @@ import ldp_gym
 from ldp_bench import Experiment, Store, experiment, fingerprints
 from ldp_bench import store as store_module
 from ldp_bench.runner import play
+from ldp_bench.store import Outcome
 from ldp_gym.channels import RandomizedResponse, Split
 from ldp_gym.core.errors import DamagedStoreError
 
@@ -344,13 +345,30 @@ def exported(store, **options):
     return rows
 
 
-@pytest.mark.parametrize("loss", ["kl", "tv"])
-def test_an_export_holds_every_episode(store, loss):
+@pytest.mark.parametrize("loss", ["kl", "tv", "tv_squared"])
+def test_an_export_holds_each_stored_loss_of_each_episode(store, loss):
     rows = exported(store)
-    alone = getattr(ldp_gym.evaluate("exp3", EXPERIMENT.rules, episodes=5, seed=3), loss)
-    assert len(rows) == alone.size
+    evaluation = ldp_gym.evaluate("exp3", EXPERIMENT.rules, episodes=5, seed=3, losses=[loss])
+    totals = evaluation.losses[loss][:, -1]
     final = {int(row["seed"]): float(row[loss]) for row in rows if row["round"] == "30"}
-    assert final == {3 + i: value for i, value in enumerate(alone[:, -1])}
+    assert final == {3: totals[0], 4: totals[1], 5: totals[2], 6: totals[3], 7: totals[4]}
+
+
+def test_an_export_has_a_row_per_episode_and_checkpoint(store):
+    assert len(exported(store)) == 5 * CHECKPOINTS
+
+
+def test_an_export_leaves_a_loss_empty_that_a_cell_does_not_have(store):
+    cell = replace(EXPERIMENT, episodes=1).cells(seed=100)[0]
+    evaluation = ldp_gym.evaluate(
+        "exp3", EXPERIMENT.rules, episodes=1, seed=100, losses=["hellinger"]
+    )
+    store.save(cell, Outcome("done", evaluation, message=None, seconds=0.0))
+    rows = exported(store)
+    with_hellinger = {row["seed"] for row in rows if row["hellinger"]}
+    with_tv = {row["seed"] for row in rows if row["tv"]}
+    assert with_hellinger == {"100"}
+    assert with_tv == {"3", "4", "5", "6", "7"}
 
 
 def test_an_export_names_the_code_that_played(store):
