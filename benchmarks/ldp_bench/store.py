@@ -239,7 +239,7 @@ class Store:
             before_file_operation("commit")
 
     def finished(self, keys: Sequence[str]) -> set[str]:
-        """Those of the given keys whose cells need not be played: neither failed nor unreadable."""
+        """Return the given keys whose cells need not be played: neither failed nor unreadable."""
         outcomes = self.outcomes(keys)
         return {key for key, outcome in outcomes.items() if outcome.status != "failed"}
 

@@ -22,6 +22,9 @@ from ldp_gym.truths.base import TRUTHS
 Kind = StrEnum("Kind", ["SUITES", "LEARNERS", "CHANNELS", "TRUTHS", "HYPOTHESES", "NATURES"])
 """Kinds of parts that are registered."""
 
+_FIRST = Kind.CHANNELS
+"""Kind whose group of entry points is the example if all kinds are listed."""
+
 LISTED: dict[Kind, Registry[Any]] = dict(
     zip(Kind, (SUITES, LEARNERS, CHANNELS, TRUTHS, HYPOTHESES, NATURES), strict=True)
 )
@@ -33,38 +36,63 @@ def list_command(
     ] = None,
 ) -> None:
     """List suites, learners, channels, truths, classes and natures."""
+    kinds = list(Kind)
+    example = _FIRST
+    if kind is not None:
+        kinds = [kind]
+        example = kind
+
     console = make_console()
-    group = LISTED[kind or Kind.CHANNELS].group
+    group = LISTED[example].group
     say(
         console,
         f"Names that ldp-gym knows. Give yours as module:Class, or by an entry point ({group}).\n",
     )
-    for title in [kind] if kind else Kind:
-        registry = LISTED[title]
-        for heading, names in headings(title, registry).items():
-            table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), pad_edge=False)
-            for name in names:
-                table.add_row(Text(name, style="bold"), Text(printable(_sentence(registry, name))))
-            console.print(Text(heading, "italic"), table, "", sep="\n")
+    for listed in kinds:
+        registry = LISTED[listed]
+        for heading, names in headings(listed, registry).items():
+            console.print(Text(heading, "italic"), _table(registry, names), "", sep="\n")
 
 
-def headings(title: str, registry: Registry[Any]) -> dict[str, list[str]]:
-    """Names under their headings: channels by their subject, learners by their track."""
-    kind, groups = {"channels": _subject, "learners": _track}.get(title), dict[str, list[str]]()
+def headings(kind: str, registry: Registry[Any]) -> dict[str, list[str]]:
+    """Registered names by their heading: channels by their subject, learners by their track."""
+    names_by_heading: dict[str, list[str]] = {}
     for name in registry:
-        groups.setdefault(f"{title} {kind(name)}" if kind else title, []).append(name)
-    return groups
+        heading = _heading(kind, name)
+        names_by_heading.setdefault(heading, []).append(name)
+    return names_by_heading
+
+
+def _heading(kind: str, name: str) -> str:
+    """Heading of a part of this kind, such as "channels about labels"; the kind if it has no headings."""
+    if kind == Kind.CHANNELS:
+        return f"{kind} {_subject(name)}"
+    if kind == Kind.LEARNERS:
+        return f"{kind} {_track(name)}"
+    return kind
+
+
+def _table(registry: Registry[Any], names: list[str]) -> Table:
+    """Table of names, each with its sentence."""
+    spaces_between = (0, 2, 0, 0)  # top, right, bottom, left
+    table = Table(show_header=False, box=None, padding=spaces_between, pad_edge=False)
+    for name in names:
+        sentence = printable(_sentence(registry, name))
+        table.add_row(Text(name, style="bold"), Text(sentence))
+    return table
 
 
 def _track(learner: str) -> str:
+    """Track of a learner in words: whether it uses the channel's formulas, or another package's."""
     if LEARNERS.package_of(learner) not in PACKAGES:
         return "of other packages"
-    uses = "use" if track_of(LEARNERS[learner]) == "informed" else "do not use"
-    return f"that {uses} the channel's likelihood or loss estimates"
+    if track_of(LEARNERS[learner]) == "informed":
+        return "that use the channel's likelihood or loss estimates"
+    return "that do not use the channel's likelihood or loss estimates"
 
 
 def _subject(channel: str) -> str:
-    """Subject of a channel's messages."""
+    """Subject of a channel's messages, as the end of a heading."""
     try:
         declared = CHANNELS.class_of(channel)
     except BrokenPluginError:
@@ -73,16 +101,15 @@ def _subject(channel: str) -> str:
         return "that ask what earlier messages left open (adaptive)"
     if declared.reveals_losses:
         return "with noisy log-likelihoods of hypotheses"
-    return (
-        "about hypotheses, for any number of labels"
-        if declared.free_of_num_labels
-        else "about labels"
-    )
+    if declared.free_of_num_labels:
+        return "about hypotheses, for any number of labels"
+    return "about labels"
 
 
 def _sentence(registry: Registry[Any], name: str) -> str:
-    """First sentence of the documentation, or why there is none."""
+    """First sentence of a part's documentation, or why there is none."""
     try:
         return first_sentence(registry[name])
     except BrokenPluginError as error:  # one broken package must not hide the others
-        return f"cannot be loaded: {str(error).partition(chr(10))[0]}"
+        first_line, _, _ = str(error).partition("\n")
+        return f"cannot be loaded: {first_line}"
