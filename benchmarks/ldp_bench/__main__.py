@@ -28,6 +28,7 @@ class Output(io.TextIOWrapper):
     """
 
     def write(self, text: str) -> int:
+        """Write a text, and return its length, whether or not anyone still reads."""
         try:
             return super().write(text)
         except BrokenPipeError:
@@ -35,6 +36,7 @@ class Output(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
+        """Write what is kept back, unless nobody reads it any more."""
         try:
             super().flush()
         except BrokenPipeError:
@@ -75,7 +77,7 @@ def _run() -> None:
 
 
 def _guarded(stream: TextIO) -> TextIO:
-    """A stream of the system as :class:`Output`; one that a host has put there is left as it is."""
+    """Return a stream of the system as :class:`Output`; one that a host has put there stays as it is."""
     if type(stream) is not io.TextIOWrapper:
         return stream
     return Output(

@@ -27,6 +27,9 @@ Result = TypeVar("Result")
 TIME_LIMIT = 600.0
 """Longest time that a call may take, in seconds."""
 
+_LOG_LENGTH = 2000
+"""Number of characters, from the end of a process's output, that an error shows."""
+
 _PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[2])
@@ -43,61 +46,77 @@ def call_contained(learner: str, function: Callable[..., Result], *arguments: ob
         LearnerFailedError: if the call raises another error, or its process ends early.
     """
     with tempfile.TemporaryDirectory() as folder:
-        request, answer, log = (Path(folder) / name for name in ("request", "answer", "log"))
+        request = Path(folder) / "request"
+        answer = Path(folder) / "answer"
+        log = Path(folder) / "log"
         request.write_bytes(pickle.dumps((function, arguments)))
-        import_path = [path or os.getcwd() for path in sys.path]
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, folder, json.dumps(import_path)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,  # Ctrl-C reaches the parent only, which ends this group
-                env={
-                    **os.environ,
-                    **dict.fromkeys(
-                        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-                    ),
-                },
-            )
+        process = _start(folder, log)
         try:
             status = process.wait(TIME_LIMIT)
         except subprocess.TimeoutExpired:
             raise LearnerFailedError(
                 f"{learner} took more than its {TIME_LIMIT:g} seconds"
             ) from None
-        finally:  # end it and the processes that it started
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
-            process.wait()
+        finally:
+            _end(process)
+
         if not answer.exists():
-            last = printable(log.read_text("utf-8", "replace")[-2000:])
-            how = f"ended with status {status}"
-            if status < 0:
-                how = f"was ended by {signal.Signals(-status).name}"
-            raise LearnerFailedError(f"the process of {learner} {how}\n\n{last}".rstrip())
+            how = _describe_end(status)
+            output = printable(log.read_text("utf-8", "replace")[-_LOG_LENGTH:])
+            raise LearnerFailedError(f"the process of {learner} {how}\n\n{output}".rstrip())
         error, result = pickle.loads(answer.read_bytes())
     if error is not None:
         raise error
     return result
 
 
+def _start(folder: str, log: Path) -> subprocess.Popen[bytes]:
+    """Start a subprocess that answers the request in a folder, and prints into the file ``log``."""
+    import_path = [path or os.getcwd() for path in sys.path]
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", _PROGRAM, folder, json.dumps(import_path)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C reaches the parent only, which ends this group
+            env={**os.environ, **one_thread},
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a subprocess and the processes that it started; those that have ended are left alone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:  # Windows has no groups of processes
+            process.kill()
+    process.wait()
+
+
+def _describe_end(status: int) -> str:
+    """Describe how a process ended, by its exit status; of a signal it is negative."""
+    if status < 0:
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"ended with status {status}"
+
+
 def _serve() -> None:
     """Subprocess entry point: unpickle a request, run it, and write the answer."""
     folder = Path(sys.argv[1])
     function, arguments = pickle.loads((folder / "request").read_bytes())
-    if hasattr(signal, "alarm"):  # it ends itself, should its parent be gone; Windows has no alarms
+    if hasattr(signal, "alarm"):  # Windows has no alarms
+        # Ten seconds after its parent should have ended it, it ends itself: the parent may be gone.
         signal.alarm(int(TIME_LIMIT) + 10)
     answer: tuple[Exception | None, object]
     try:
-        answer = None, function(*arguments)
+        answer = (None, function(*arguments))
     except IncompatibleChannelError as refusal:
-        answer = IncompatibleChannelError(str(refusal)), None
+        answer = (IncompatibleChannelError(str(refusal)), None)
     except BaseException as failure:  # sys.exit is a failure of the learner too
-        answer = (
-            LearnerFailedError(f"{summarize(failure)}\n\n{printable(traceback.format_exc())}"),
-            None,
-        )
+        message = f"{summarize(failure)}\n\n{printable(traceback.format_exc())}"
+        answer = (LearnerFailedError(message), None)
     with replacing(folder / "answer") as part:
         part.write_bytes(pickle.dumps(answer))
     os._exit(0)  # a thread that the learner left behind is not waited for

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ldp_bench.fingerprints import fingerprint, learner_code, own_code, part_code
 from ldp_gym.channels.base import CHANNELS
@@ -54,6 +54,7 @@ class Experiment:
     block: int = 32
 
     def __post_init__(self) -> None:
+        """Check the values; rules that are a dict become Rules."""
         object.__setattr__(self, "rules", Rules.of(self.rules))
         validation.text("learner", self.learner)
         validation.options_dict("options", self.options)
@@ -78,15 +79,15 @@ class Experiment:
 
     @property
     def num_hypotheses(self) -> int:
-        return _sizes(self.rules)[0]
+        return _sizes(self.rules).num_hypotheses
 
     @property
     def num_labels(self) -> int:
-        return _sizes(self.rules)[1]
+        return _sizes(self.rules).num_labels
 
     @property
     def horizon(self) -> int:
-        return self.rules.rounds or _sizes(self.rules)[2]
+        return self.rules.rounds or _sizes(self.rules).horizon
 
     @property
     def has_member_truth(self) -> bool:
@@ -96,7 +97,9 @@ class Experiment:
     @property
     def family(self) -> str:
         """Name of the class of hypotheses; "table" if it has none."""
-        return self.rules.hypotheses if isinstance(self.rules.hypotheses, str) else "table"
+        if isinstance(self.rules.hypotheses, str):
+            return self.rules.hypotheses
+        return "table"
 
     @property
     def hypotheses(self) -> str:
@@ -115,14 +118,14 @@ class Experiment:
         }
 
     def sources(self) -> dict[str, str]:
-        """Fingerprints of our packages, and of the modules, data and models that the experiment names."""
+        """Fingerprints, by name, of our packages and of the user's code, data and models that are named."""
         ours = own_code()
-        named = {self.learner: learner_code(self.learner), **_parts_code(self.rules)}
-        of_others = {name: code for name, code in named.items() if code != ours}
+        fingerprints = {self.learner: learner_code(self.learner), **_parts_code(self.rules)}
+        of_others = {name: code for name, code in fingerprints.items() if code != ours}
         return {"ldp-gym": ours, **of_others}
 
     def cells(self, seed: int) -> list[Cell]:
-        """Cut the episodes into blocks, which are the same for every learner."""
+        """Cut the episodes into blocks, which are the same for every learner; the first has this seed."""
         sources = self.sources()
         block = max(1, min(self.block, _CELL_ROUNDS // self.horizon))
         cells = []
@@ -146,8 +149,10 @@ class Cell:
     @property
     def rounds(self) -> int:
         """Number of rounds to play, to which the time is proportional."""
-        truths = self.experiment.num_hypotheses if self.experiment.truth == "all" else 1
-        return self.experiment.episodes * self.experiment.horizon * truths
+        rounds = self.experiment.episodes * self.experiment.horizon
+        if self.experiment.truth == "all":
+            rounds *= self.experiment.num_hypotheses
+        return rounds
 
     @cached_property
     def configuration(self) -> str:
@@ -170,22 +175,30 @@ class Cell:
 
 @lru_cache(maxsize=32)
 def make_scenario(rules: Rules) -> Scenario:
-    """The scenario of a game, built once; without a warning on channels without privacy."""
+    """Make the scenario of a game, once; without a warning on channels without privacy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoPrivacyWarning)
         return rules.scenario()
 
 
+class _Sizes(NamedTuple):
+    """Sizes K, M and T of a game."""
+
+    num_hypotheses: int
+    num_labels: int
+    horizon: int
+
+
 @lru_cache(maxsize=64)  # rules hold a user's data
-def _sizes(rules: Rules) -> tuple[int, int, int]:
-    """K, M and T of a game, from the same game on a channel that fits every class."""
+def _sizes(rules: Rules) -> _Sizes:
+    """Sizes of a game, read from the same game on a channel that fits every class."""
     others = {name: value for name, value in rules.given.items() if name not in CHANNEL_RULES}
     scenario = make_scenario(Rules(**others, channel="randomized-response"))
-    return scenario.game.num_hypotheses, scenario.game.num_labels, scenario.horizon
+    return _Sizes(scenario.game.num_hypotheses, scenario.game.num_labels, scenario.horizon)
 
 
 def _parts_code(rules: Rules) -> dict[str, str]:
-    """Fingerprints of the packages and the data that rules name, by name."""
+    """Fingerprints, by name, of the packages and the data that the rules of a game name."""
     codes = {}
     for party, registry in PARTY_REGISTRIES.items():
         part = getattr(rules, party)
@@ -203,6 +216,8 @@ def _parts_code(rules: Rules) -> dict[str, str]:
 
 
 def _describe_datum(value: Any) -> Any:
-    """An array or a fitted classifier by its contents, and anything else by its class."""
+    """Describe an array or a fitted classifier by its contents, and anything else by its class."""
     has_data = hasattr(value, "__array__") or hasattr(value, "predict_proba")
-    return describe_object(value if has_data else type(value))
+    if has_data:
+        return describe_object(value)
+    return describe_object(type(value))

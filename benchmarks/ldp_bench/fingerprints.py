@@ -31,17 +31,18 @@ def own_code() -> str:
         for folder in _places(package):
             for path in sorted(folder.rglob("*")):
                 name = path.relative_to(folder)
-                if not path.is_file() or path.suffix == ".pyc" or _WITHOUT_EFFECT in name.parents:
-                    continue
-                digest.update(f"{package}/{name.as_posix()}\n".encode())
-                digest.update(_content(path))
+                has_effect = path.suffix != ".pyc" and _WITHOUT_EFFECT not in name.parents
+                if path.is_file() and has_effect:
+                    digest.update(f"{package}/{name.as_posix()}\n".encode())
+                    digest.update(_content(path))
     return digest.hexdigest()
 
 
 def learner_code(learner: str) -> str:
     """Fingerprint of a learner's package (without importing it), or of a trained model's files."""
     if is_directory(learner):
-        return _files_hash(path for path in Path(learner).iterdir() if path.name[0] != ".")
+        not_hidden = [path for path in Path(learner).iterdir() if not path.name.startswith(".")]
+        return _files_hash(not_hidden)
     return part_code(LEARNERS, learner)
 
 
@@ -62,7 +63,7 @@ def fingerprint(content: bytes) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """Bytes of a file; of a module, its statements."""
+    """Bytes of a file; of a Python module, its statements without comments, docstrings and layout."""
     content = path.read_bytes()
     if path.suffix == ".py":
         return "\n".join(_statements(ast.parse(content))).encode()
@@ -70,9 +71,12 @@ def _content(path: Path) -> bytes:
 
 
 def _statements(node: Any) -> Iterator[str]:
-    """Words that describe a piece of syntax, without docstrings, comments and places.
+    """Yield words that describe a piece of syntax, without docstrings, comments and line numbers.
 
-    Fields that are empty are left out: a version of Python may have more of them than another.
+    Args:
+        node: node of a syntax tree, a list of nodes, or the value of a field, such as a name.
+
+    Empty fields are left out, as some versions of Python have more of them.
     """
     if isinstance(node, list):
         for item in node:
@@ -98,7 +102,7 @@ def _is_docstring(node: object) -> bool:
 
 
 def _source_files(package: str) -> Iterator[Path]:
-    """Files of a package, or the file of a module."""
+    """Yield the Python files of a package, or the file of a module."""
     for place in _places(package):
         yield place
         yield from place.rglob("*.py")
@@ -113,5 +117,6 @@ def _places(package: str) -> list[Path]:
 
 
 def _files_hash(paths: Iterable[Path]) -> str:
+    """Fingerprint of the contents of all files, in the order of their names; folders are left out."""
     files = sorted(path for path in paths if path.is_file())
     return fingerprint(b"".join(path.read_bytes() for path in files))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -103,7 +102,8 @@ def run(
     Raises:
         UntrustedCodeError: if a trained model's files run code, and ``trust`` is not set.
     """
-    suite = SUITES[suite]() if isinstance(suite, str) else suite
+    if isinstance(suite, str):
+        suite = SUITES[suite]()
     suite = validation.instance("suite", suite, Suite, "a suite (made, not its class), or its name")
     learners = validation.texts("learners", learners, "learners' names")
     channels = validation.texts("channels", channels, "channels' names")
@@ -113,36 +113,60 @@ def run(
     validation.function("on_cell", on_cell, "of a cell and its outcome")
     validation.seed("seed", seed)
     jobs = count_jobs(jobs)
-    # By the whole path, so that a report finds a model from wherever it is written.
-    learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
-    for name in learners:  # an unknown learner is an error now, not in every cell
-        learner_code(name)
-        if not is_address(name):
-            as_make_learner(name, trust=trust)
+    learners = [_full_name(name) for name in learners]
+    _check_learners(learners, trust)
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
     _warn_of_blind_games(experiments)
+
+    cells = _cells_of(experiments, seed)
+    keys = [cell.key for cell in cells]
     store = Store(out)
-    cells = list(
-        {cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values()
-    )
-    settings: dict[str, Any] = {
+    finished = store.finished(keys)
+    for fault in store.faults:
+        warnings.warn(f"in {store.path}, {fault}", stacklevel=2)
+    settings = {
         "learners": learners,
         "channels": channels,
         "parameters": suite.parameters,
+        "episodes": episodes,
+        "seed": seed,
+        "size": size,
     }
-    settings |= {"episodes": episodes, "seed": seed, "size": size}
-    finished = store.finished([cell.key for cell in cells])
-    for fault in store.faults:
-        warnings.warn(f"in {store.path}, {fault}", stacklevel=2)
-    number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
-    todo = [cell for cell in cells if cell.key not in finished]
+    run_number = store.begin_run(suite.address, settings, keys)
+
+    unplayed = [cell for cell in cells if cell.key not in finished]
     if on_start is not None:
-        on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
-    for cell, outcome in play_cells(todo, store, jobs, dask, trust):
+        rounds = sum(cell.rounds for cell in unplayed)
+        on_start(len(cells), len(cells) - len(unplayed), rounds)
+    for cell, outcome in play_cells(unplayed, store, jobs, dask, trust):
         if on_cell is not None:
             on_cell(cell, outcome)
-    store.end_run(number)
+    store.end_run(run_number)
     return Results(store, experiments, seed)
+
+
+def _full_name(learner: str) -> str:
+    """Name of a learner; of a trained model, its whole path, by which a report elsewhere finds it."""
+    if is_directory(learner):
+        return str(Path(learner).resolve())
+    return learner
+
+
+def _check_learners(learners: Sequence[str], trust: bool) -> None:
+    """Raise an error about an unknown learner now: later each of its cells would fail."""
+    for learner in learners:
+        learner_code(learner)
+        if not is_address(learner):  # an address is imported in a subprocess only
+            as_make_learner(learner, trust=trust)
+
+
+def _cells_of(experiments: Sequence[Experiment], seed: int) -> list[Cell]:
+    """All cells of the experiments, in their order; a cell that two of them share comes once."""
+    cells_by_key: dict[str, Cell] = {}
+    for experiment in experiments:
+        for cell in experiment.cells(seed):
+            cells_by_key[cell.key] = cell
+    return list(cells_by_key.values())
 
 
 def play_cells(
@@ -157,9 +181,9 @@ def play_cells(
 
 
 def _cut_into_pieces(cells: Sequence[Cell], jobs: int, dask: str | None) -> list[list[Cell]]:
-    """Cells by the games that they share, the longest piece first.
+    """Cut cells into pieces, each for one process at a time, with the longest piece first.
 
-    The learners of a piece play one tape, which is recorded once.
+    The cells of a piece have the same game and seed: their learners play one tape, which is recorded once.
     """
     longest_first = sorted(
         cells, key=lambda cell: (-cell.rounds, cell.experiment.rules.key, cell.seed)
@@ -180,7 +204,7 @@ def _cut_into_pieces(cells: Sequence[Cell], jobs: int, dask: str | None) -> list
 
 
 def _cut(cells: Sequence[Cell], most_rounds: int) -> list[list[Cell]]:
-    """Consecutive cells together, as long as they have at most this number of rounds."""
+    """Cut a list of cells into pieces of at most ``most_rounds`` rounds, or of one longer cell."""
     pieces: list[list[Cell]] = [[]]
     for cell in cells:
         if pieces[-1] and _rounds_of(pieces[-1]) + cell.rounds > most_rounds:
@@ -203,10 +227,8 @@ def _play_pieces(
         if not isinstance(outcomes, BrokenProcessPool):
             yield piece, outcomes
         elif len(piece) == 1:
-            yield (
-                piece,
-                [Outcome("failed", None, "the process that played it was killed, twice", 0.0)],
-            )
+            message = "the process that played it was killed, twice"
+            yield piece, [Outcome("failed", evaluation=None, message=message, seconds=0.0)]
         else:
             yield from _play_pieces([[cell] for cell in piece], jobs, dask, trust)
 
@@ -223,17 +245,16 @@ def _other_code(cell: Cell) -> Outcome | None:
     try:
         sources = cell.experiment.sources()
     except (ValueError, ImportError) as error:
-        return Outcome("failed", None, f"the worker cannot read its code: {error}", 0.0)
+        message = f"the worker cannot read its code: {error}"
+        return Outcome("failed", evaluation=None, message=message, seconds=0.0)
     different = [name for name, code in cell.sources.items() if sources.get(name) != code]
     if not different:
         return None
-    return Outcome(
-        "failed",
-        None,
+    refusal = (
         f"the worker on {platform.node()} has other code of {', '.join(different)} than this run: install "
-        f"the same code there, and start the worker again",
-        0.0,
+        f"the same code there, and start the worker again"
     )
+    return Outcome("failed", evaluation=None, message=refusal, seconds=0.0)
 
 
 def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
@@ -257,19 +278,24 @@ def play(cell: Cell, trust: bool = False) -> Outcome:
             warnings.simplefilter("error", BrokenPromiseWarning)
             fault = _party_fault(cell.experiment)
             if fault is not None:
-                return Outcome("failed", None, printable(fault), time.perf_counter() - start)
+                return _failed("failed", fault, start)
             if is_address(learner):
                 evaluation, seconds = call_contained(learner, _check_and_evaluate, cell)
             else:
                 evaluation, seconds = _evaluate(cell, trust)
-            return Outcome("done", evaluation, None, seconds)
+            return Outcome("done", evaluation, message=None, seconds=seconds)
     except IncompatibleChannelError as error:
-        status, message = "incompatible", str(error)
+        return _failed("incompatible", str(error), start)
     except LearnerFailedError as error:
-        status, message = "failed", str(error)
+        return _failed("failed", str(error), start)
     except Exception as error:
-        status, message = "failed", f"{summarize(error)}\n\n{traceback.format_exc()}"
-    return Outcome(status, None, printable(message), time.perf_counter() - start)
+        return _failed("failed", f"{summarize(error)}\n\n{traceback.format_exc()}", start)
+
+
+def _failed(status: str, message: str, start: float) -> Outcome:
+    """Outcome without a result, of a cell that was begun at the time ``start``."""
+    seconds = time.perf_counter() - start
+    return Outcome(status, evaluation=None, message=printable(message), seconds=seconds)
 
 
 def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
@@ -285,8 +311,12 @@ def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
 
 
 def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
-    """The losses of a cell, and the seconds that it takes; the first learner of a game records its tape."""
-    start, experiment = time.perf_counter(), cell.experiment
+    """Play a cell; return its losses and the seconds that it took.
+
+    The first learner of a game records the tape, which the next ones play again.
+    """
+    start = time.perf_counter()
+    experiment = cell.experiment
     evaluation = evaluate(
         as_make_learner(experiment.learner, experiment.options, trust=trust),
         _recording(experiment.rules, cell.seed),
@@ -301,6 +331,7 @@ def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
 
 @lru_cache(maxsize=1)  # the next cell mostly has the same game, with another learner
 def _recording(rules: Rules, seed: int) -> Recording:
+    """Tapes of a game from this seed on, shared by the learners that play it one after the other."""
     return Recording(make_scenario(rules))
 
 
@@ -308,25 +339,39 @@ def _recording(rules: Rules, seed: int) -> Recording:
 
 
 def _party_fault(experiment: Experiment) -> str | None:
-    """Name the party of a game that breaks its contract, and how; built-in parties and tables are exempt."""
-    size = {"num_hypotheses": experiment.num_hypotheses, "num_labels": experiment.num_labels}
-    table = {
+    """Name the party of a game that breaks its contract, and how; None if all keep theirs.
+
+    Built-in parties and data, such as a table, are not checked. A channel is checked on a built-in class, so
+    that an error is its own.
+    """
+    game_of_channel = {
         "hypotheses": "dirichlet",
-        **size,
+        "num_hypotheses": experiment.num_hypotheses,
+        "num_labels": experiment.num_labels,
         "horizon": experiment.horizon,
         **experiment.channel_rules,
     }
     for party, registry in PARTY_REGISTRIES.items():
         name = getattr(experiment.rules, party)
-        if isinstance(name, int | list | tuple | np.ndarray | None) or name in registry.own:
+        is_data = isinstance(name, int | list | tuple | np.ndarray | None)
+        if is_data or name in registry.own:
             continue
-        if fault := _find_fault(party, Rules.of(table if party == "channel" else experiment.rules)):
+        rules = experiment.rules
+        if party == "channel":
+            rules = Rules.of(game_of_channel)
+        fault = _find_fault(party, rules)
+        if fault is not None:
             return f"the {party} {name!r} fails its check: {fault}"
     return None
 
 
 @lru_cache(maxsize=64)  # rules hold a user's data
 def _find_fault(party: str, rules: Rules) -> str | None:
+    """Error of a party that breaks its contract in a game, in one line; None if it keeps the contract.
+
+    Raises:
+        IncompatibleChannelError: if the channel does not fit the game, which is no fault.
+    """
     try:
         _check_party(party, rules)
     except IncompatibleChannelError:

@@ -112,14 +112,17 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            plain = isinstance(error, typer.BadParameter) and error.param is None
-            _fail(error.message if plain else error.format_message().replace("Value error, ", ""))
+            # An error of ours is about no parameter: its message needs no words of typer around it.
+            is_ours = isinstance(error, typer.BadParameter) and error.param is None
+            if is_ours:
+                _fail(error.message)
+            _fail(error.format_message().replace("Value error, ", ""))  # pydantic's opening words
         except (DamagedStoreError, OSError) as error:
             _fail(str(error))
 
 
 def _commands() -> dict[str, EntryPoint]:
-    """Commands by name, ours first."""
+    """Entry points of all commands by name, ours first; ours win over others of the same name."""
     ours = {name: EntryPoint(name, address, GROUP) for name, (address, _) in _OWN.items()}
     others = {point.name: point for point in entry_points(group=GROUP)}
     named = sorted(set(others) - set(ours))
@@ -127,7 +130,11 @@ def _commands() -> dict[str, EntryPoint]:
 
 
 def _load(point: EntryPoint) -> Any:
-    """Load the command of an entry point; where that fails, make one that says why."""
+    """Load the command of an entry point; if that fails, make a command that says why.
+
+    Raises:
+        Exception: any error in a command of ours, but not that an extra is missing.
+    """
     from ldp_gym.core.errors import BrokenPluginError, MissingExtraError
     from ldp_gym.core.registry import load_entry_point
 
@@ -145,13 +152,14 @@ def _load(point: EntryPoint) -> Any:
         why = f"command {point.name!r} of {point.module} cannot be used: {error}"
 
     def fail() -> None:
+        """Say why the command cannot be loaded."""
         _fail(why)
 
     return _command(point.name, fail, help=why)
 
 
 def _command(name: str, function: Callable[..., Any], **options: Any) -> Any:
-    """Make a subcommand of a function."""
+    """Make a subcommand of a function, whose annotated parameters are its options."""
     made = typer.Typer(**_PLAIN)
     made.command(name=name, **options)(function)
     return get_command(made)
@@ -177,6 +185,7 @@ app = typer.Typer(
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
+    """Print the version if it is asked for."""
     if version:
         from ldp_gym.core import VERSION
 

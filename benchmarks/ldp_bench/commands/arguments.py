@@ -67,18 +67,25 @@ def one_line_errors() -> Iterator[None]:
 
 
 def place_in_own_code(error: BaseException) -> str:
-    """File and line of a user's code that raised an error, as `` (mine.py, line 4)``; else nothing."""
+    """File and line of a user's code that raised an error, as `` (mine.py, line 4)``; else empty."""
     while error.__cause__ is not None:
         error = error.__cause__
-    packages = [spec.origin for name in PACKAGES if (spec := find_spec(name)) and spec.origin]
-    known = [
-        *(sysconfig.get_path(name) for name in ("stdlib", "purelib")),
-        *map(os.path.dirname, packages),
-    ]
+    installed = tuple(_installed_folders())
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if os.path.isfile(frame.filename) and not frame.filename.startswith(tuple(known)):
+        is_file = os.path.isfile(frame.filename)  # not such as "<string>"
+        if is_file and not frame.filename.startswith(installed):
             return f" ({os.path.basename(frame.filename)}, line {frame.lineno})"
     return ""
+
+
+def _installed_folders() -> list[str]:
+    """Folders of Python, of installed packages and of ours: code in them is not the user's."""
+    folders = [sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")]
+    for name in PACKAGES:
+        spec = find_spec(name)
+        if spec is not None and spec.origin:
+            folders.append(os.path.dirname(spec.origin))
+    return folders
 
 
 def make_console(kind: type[Console] = Console) -> Console:
@@ -90,17 +97,30 @@ def make_console(kind: type[Console] = Console) -> Console:
 
 
 def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> None:
-    """Print a text as it is, without markup or control characters; with a mark it has a hanging indent."""
-    indent = "  " if mark else ""
-    lines = Text.assemble(mark, (printable(text), style)).wrap(
-        console, max(console.width - len(indent), 20)
-    )
-    for i, line in enumerate(lines):
-        console.print(Text.assemble(indent if i else "", line), highlight=False)
+    """Print a text, wrapped to the console's width, without its markup or control characters.
+
+    Args:
+        console: where to print.
+        text: the text.
+        style: colour and weight of the text, such as "bold red".
+        mark: printed before the text; later lines are then indented.
+    """
+    indent = ""
+    if mark:
+        indent = "  "
+    width = max(console.width - len(indent), _LEAST_WIDTH)
+    first, *others = Text.assemble(mark, (printable(text), style)).wrap(console, width)
+    console.print(first, highlight=False)
+    for line in others:
+        console.print(Text.assemble(indent, line), highlight=False)
 
 
 def value_of(text: str) -> Any:
-    """Value of a JSON text; another text that begins no list or object is the value itself."""
+    """Read a value on the command line: JSON, or else the text itself.
+
+    Raises:
+        ValueError: if the text begins like a list or an object, and is not JSON.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -110,7 +130,7 @@ def value_of(text: str) -> Any:
 
 
 def option_of(text: str) -> tuple[str, Any]:
-    """Name and value of name=value."""
+    """Read an option ``name=value``: return its name and its value, which may be JSON."""
     name, separator, value = text.partition("=")
     if not separator:
         raise ValueError(f"expected name=value, got {text!r}")
@@ -118,7 +138,11 @@ def option_of(text: str) -> tuple[str, Any]:
 
 
 def rules_of(texts: list[str] | None, **short: Any) -> dict[str, Any]:
-    """Rules by name: those of ``--rule``, and the short options that are given.
+    """Read rules: return them by name.
+
+    Args:
+        texts: values of ``--rule``, each ``name=value`` or ``party_kwargs.option=value``.
+        **short: rules that have an option of their own, such as ``epsilon``; None if it is not given.
 
     Raises:
         TypeError: for an unknown rule, naming the nearest.
@@ -129,10 +153,13 @@ def rules_of(texts: list[str] | None, **short: Any) -> dict[str, Any]:
         rules["hypotheses"] = value_of(rules["hypotheses"])
     for text in texts or []:
         name, value = option_of(text)
+        target: Any = rules
         party, dot, option = name.partition(".")
-        target, key = (rules.setdefault(party, {}), option) if dot else (rules, name)
-        if not isinstance(target, dict) or key in target:
+        if dot:  # an option of a party, such as channel_kwargs.size
+            target = rules.setdefault(party, {})
+            name = option
+        if not isinstance(target, dict) or name in target:
             raise ValueError(f"{text!r} sets a rule that is already set")
-        target[key] = value
+        target[name] = value
     Rules.check_names(rules)
     return rules

@@ -13,7 +13,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from ldp_bench import tables
-from ldp_bench.commands import arguments
+from ldp_bench.commands import STOPPED, arguments
 from ldp_bench.commands.arguments import (
     allow_local_imports,
     make_console,
@@ -34,6 +34,12 @@ from ldp_gym.statistics import Verdict
 _SUITES = f"One or more of {', '.join(SUITES)}; all; or module:Class."
 _LEARNER = "A further learner: a name, module:Class, or a model's directory. Your game: only these."
 _CHANNEL = "A further channel: a name, or module:Class. Your game: only these."
+
+_COLOURS = dict(zip(Verdict, ("green", "dim", "dim", "red"), strict=True))
+"""Colours of the verdicts on findings."""
+
+_PRINTED_COLUMNS = ("Channel", "Game", "Privacy", "Learner", "Risk", "Score", "Over Bayes")
+"""Columns of the leaderboard that a terminal shows."""
 
 Names = list[str] | None
 Directory = Annotated[
@@ -76,33 +82,46 @@ def bench_command(
     with one_line_errors():
         given = rules_of(rule, hypotheses=hypotheses, epsilon=epsilon or None, horizon=horizon)
         suites = _suites(suite or [], given)
-    added: dict[str, Any] = {
-        "learners": learner or (),
-        "channels": channel or (),
-        "episodes": episodes,
-    }
-    where: dict[str, Any] = {"jobs": jobs, "out": out, "dask": dask, "trust": trust}
     played: dict[str, tuple[Suite, Results]] = {}
-    for chosen in suites:
+    for one in suites:
         try:
             with one_line_errors(), _Bar(console) as bar:
-                told: dict[str, Any] = {"on_start": bar.begin, "on_cell": bar.add_cell}
-                results = run(chosen, **added, seed=seed, size=size, **where, **told)
+                results = run(
+                    one,
+                    learners=learner or (),
+                    channels=channel or (),
+                    episodes=episodes,
+                    seed=seed,
+                    jobs=jobs,
+                    out=out,
+                    size=size,
+                    dask=dask,
+                    trust=trust,
+                    on_start=bar.begin,
+                    on_cell=bar.add_cell,
+                )
         except KeyboardInterrupt:
             say(console, f"Stopped. The same command goes on from what is in {out}.")
-            raise typer.Exit(130) from None
-        played[chosen.address] = chosen, results
-    written = Report(out, trust=trust, played=played)
-    page = written.write()  # before anything is printed: printing can fail
-    for section in written.sections:
+            raise typer.Exit(STOPPED) from None
+        played[one.address] = one, results
+
+    report = Report(out, trust=trust, played=played)
+    page = report.write()  # before anything is printed: printing can fail
+    for section in report.sections:
         if section.name in played:
-            _print_section(console, section, *played[section.name])
+            suite_played, results = played[section.name]
+            _print_section(console, section, suite_played, results)
     say(console, f"report: {page}")
-    raise typer.Exit(1 if any(results.failures for _, results in played.values()) else 0)
+    has_failures = any(results.failures for _, results in played.values())
+    raise typer.Exit(int(has_failures))
 
 
 def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
-    """Suites of the given names, or of the user's game."""
+    """Make the suites of the given names, or that of the user's game, of which rules are given.
+
+    Raises:
+        ValueError: if names and rules are given, or neither.
+    """
     if bool(names) == bool(rules):
         raise ValueError(
             "name a suite, or describe your game (--rule, --hypotheses, --epsilon, --horizon); not both. "
@@ -110,8 +129,13 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
         )
     if rules:
         return [YourGame(rules)]
-    every = [name for given in names for name in (SUITES if given == "all" else [given])]
-    return [SUITES[name]() for name in dict.fromkeys(every)]
+    all_names: list[str] = []
+    for name in names:
+        if name == "all":
+            all_names += SUITES
+        else:
+            all_names.append(name)
+    return [SUITES[name]() for name in dict.fromkeys(all_names)]
 
 
 def report_command(directory: Directory = DIRECTORY, trust: arguments.TrustOption = False) -> None:
@@ -138,59 +162,73 @@ def export_command(
     Where an episode was played by several versions of the code, the latest one's
     result is written.
     """
-    console, store = make_console(), Store(directory, read_only=True)
+    console = make_console()
+    store = Store(directory, read_only=True)
     with one_line_errors():
         rows = store.export(file, all_code=all_code)
     for fault in store.faults:
         say(console, f" in {store.path}, {fault}", "red")
     say(console, f"{rows:,} rows: {file}")
-    raise typer.Exit(1 if store.faults else 0)
+    raise typer.Exit(int(bool(store.faults)))
 
 
 class _Bar(Progress):
     """Progress bar of the cells; the time left is proportional to the rounds left."""
 
     def __init__(self, console: Console) -> None:
-        count = TextColumn("{task.fields[done]}/{task.fields[cells]} cells")
-        text = TextColumn("{task.description}", markup=False)
-        columns = (BarColumn(12), count, TimeElapsedColumn(), TimeRemainingColumn(), text)
-        super().__init__(*columns, console=console)
-        self._task, self._done = self.add_task("starting", total=None, done=0, cells="?"), 0
+        """Show a bar of unknown length."""
+        super().__init__(
+            BarColumn(bar_width=12),  # characters
+            TextColumn("{task.fields[done]}/{task.fields[cells]} cells"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=console,
+        )
+        self._done = 0
+        self._task = self.add_task("starting", total=None, done=0, cells="?")
 
     def begin(self, cells: int, done: int, rounds: int) -> None:
-        text, self._done = "playing" if rounds else "all in the store", done
+        """Show the number of cells, of those that are done, and of rounds that are to be played."""
+        self._done = done
+        text = "all in the store"
+        if rounds:
+            text = "playing"
         self.update(self._task, total=rounds, description=text, done=done, cells=cells)
 
     def add_cell(self, cell: Cell, outcome: Outcome) -> None:
-        text = f"{cell.experiment.learner} on {cell.experiment.channel}"
-        text, self._done = (
-            printable(text) + ", failed" * (outcome.status == "failed"),
-            self._done + 1,
-        )
+        """Show that one more cell is done."""
+        self._done += 1
+        text = printable(f"{cell.experiment.learner} on {cell.experiment.channel}")
+        if outcome.status == "failed":
+            text += ", failed"
         self.update(self._task, advance=cell.rounds, description=text, done=self._done)
 
 
 def _print_section(console: Console, section: Section, suite: Suite, results: Results) -> None:
-    """Print what comes first, the tables, the findings, and what was not played."""
+    """Print the main finding of a suite, its tables, its other findings, and what was not played."""
     console.rule(Text(f"{suite.name}: {suite.title}"))
     findings = list(section.findings)
-    if results.successes and suite.lead(results)[1]:
-        say(console, findings.pop(0)[0].text)
-    for title, table in (
-        _printed_tables(suite, results, bool(findings)) if results.successes else ()
-    ):
-        say(console, f"\n{title}")
-        typer.echo(f"{tables.to_text(table, console.width)}\n")
-    colours = dict(zip(Verdict, ("green", "dim", "dim", "red"), strict=True))
+    if results.successes:
+        _, numbers = suite.lead(results)
+        if numbers:  # the suite has a main finding, which is its first
+            main_finding, _ = findings.pop(0)
+            say(console, main_finding.text)
+        for title, table in _printed_tables(suite, results, has_findings=bool(findings)):
+            say(console, f"\n{title}")
+            typer.echo(f"{tables.to_text(table, console.width)}\n")
+
     for finding, verdict in findings:
-        mark = Text("· ") if verdict is None else Text(f"{verdict.mark} ", colours[verdict])
+        mark = Text("· ")
+        if verdict is not None:
+            mark = Text(f"{verdict.mark} ", _COLOURS[verdict])
         say(console, finding.text, mark=mark)
     for note in section.notes:
         say(console, note, "dim")
     if results.refusals:
         say(console, _describe_refusals(results.refusals), "dim")
-    for failure, which in by_summary(results.failures):
-        say(console, f"{which}: {failure.summary}", mark=Text("failed ", "red"))
+    for failure, experiments in by_summary(results.failures):
+        say(console, f"{experiments}: {failure.summary}", mark=Text("failed ", "red"))
 
 
 def _describe_refusals(refusals: Sequence[Failure]) -> str:
@@ -202,12 +240,18 @@ def _describe_refusals(refusals: Sequence[Failure]) -> str:
 
 
 def _printed_tables(suite: Suite, results: Results, has_findings: bool) -> list[tuple[str, Any]]:
-    """Tables that are printed, with their titles: channels by learners, or every row if nothing is found."""
-    found, (shared, rows) = list(suite.tables(results).items()), tables.leaderboard(results)
-    if (cells := tables.grid(results)) is not None:
+    """List the tables that are printed, with their titles: the suite's own, and one of the risks.
+
+    The table of the risks has channels by learners; if that is not possible, and there are no findings to
+    print in its place, it has all rows of the leaderboard.
+    """
+    titled = list(suite.tables(results).items())
+    shared, rows = tables.leaderboard(results)
+    risks = tables.grid(results)
+    if risks is not None:
         title = "Mean loss of each learner on each channel, in nats; *: Bayes and what is level with it."
-        found.append((f"{title} {shared}", cells))
+        titled.append((f"{title} {shared}", risks))
     elif not has_findings:
-        wanted = ("Channel", "Game", "Privacy", "Learner", "Risk", "Score", "Over Bayes")
-        found.append((shared, rows[[title for title in wanted if title in rows]]))
-    return found
+        columns = [title for title in _PRINTED_COLUMNS if title in rows]
+        titled.append((shared, rows[columns]))
+    return titled
