@@ -47,6 +47,9 @@ _DEFAULT_TRIALS = 100_000
 _INTERRUPTED = 130
 """Exit status after Ctrl-C: neither verdict."""
 
+_NO_AUDIT = "no exact audit: "
+"""Opening words if a channel declares nothing that could be certified."""
+
 _COLOURS = {"holds": "green", "broken": "red", "not judged": "yellow"}
 """Colours of the verdicts on floats."""
 
@@ -78,13 +81,11 @@ def audit_command(
     try:
         with one_line_errors():
             validation.whole("--contexts", contexts, least=1, most=10**4)
-            number = int(trials) if trials.is_integer() else trials
-            num_trials = validation.whole("--trials", number, least=0, most=10**9)
-            named = import_object(channel, "channel") if is_address(channel) else None
-            is_function = named is not None and not isinstance(named, type)
-            if is_function:
+            num_trials = _whole_trials(trials)
+            function = _function_of(channel)
+            if function is not None:
                 is_kept = _audit_function(
-                    console, named, num_labels, epsilon, delta, rule, num_trials, confidence
+                    console, function, num_labels, epsilon, delta, rule, num_trials, confidence
                 )
             else:
                 audited, tables = _prepare_channel(
@@ -92,13 +93,32 @@ def audit_command(
                 )
                 if num_trials:
                     validate_trials(num_trials, audited.num_labels)
-        if not is_function:
+        if function is None:
+            # Outside the block above: an error here is not about the user's values.
             is_trusted = channel in CHANNELS.own
             is_kept = _audit_channel(console, audited, tables, is_trusted, num_trials, confidence)
     except KeyboardInterrupt:
         typer.echo("ldp-gym: interrupted: no verdict", err=True)
         raise typer.Exit(_INTERRUPTED) from None
-    raise typer.Exit(0 if is_kept else 1)
+    raise typer.Exit(int(not is_kept))
+
+
+def _whole_trials(trials: float) -> int:
+    """Check the number of messages, which may be written as 1e5."""
+    number: float = trials
+    if trials.is_integer():
+        number = int(trials)
+    return validation.whole("--trials", number, least=0, most=10**9)
+
+
+def _function_of(channel: str) -> Any:
+    """Return the function that ``module:function`` names; None for a channel's name or class."""
+    if not is_address(channel):
+        return None
+    named = import_object(channel, "channel")
+    if isinstance(named, type):
+        return None
+    return named
 
 
 class _PatientConsole(Console):
@@ -131,12 +151,24 @@ def _audit_function(
     trials: int,
     confidence: float,
 ) -> bool:
-    """Audit a function by its messages; return False if it fails or its claim is broken."""
+    """Audit a function by its messages; return False if it fails or its claim is broken.
+
+    Args:
+        console: where to print.
+        function: a function from a label, 0 to ``num_labels - 1``, to a message.
+        num_labels: number of labels.
+        epsilon: claimed eps.
+        delta: claimed delta; None or 0 for none.
+        rule: rules of a game, which a function does not take.
+        trials: number of messages; 0 for the default.
+        confidence: confidence of the audit.
+    """
     if num_labels is None or epsilon is None or rule:
         raise ValueError("a function needs --num-labels and --epsilon (its claim), and no --rule")
     num_messages = trials or _DEFAULT_TRIALS
 
     def estimate() -> audit.EpsilonEstimate | audit.DeltaEstimate:
+        """Estimate the delta of the function at its eps if it claims a delta, or else its eps."""
         if delta:
             return audit.estimate_delta(
                 function,
@@ -160,13 +192,20 @@ def _audit_function(
 def _survives_trials(
     console: Console, estimate: Callable[[], audit.EpsilonEstimate | audit.DeltaEstimate]
 ) -> bool:
-    """Print a black-box audit; return False if it fails or shows that the promise is broken."""
+    """Run and print a black-box audit; return False if it fails or shows that the promise is broken.
+
+    Args:
+        console: where to print.
+        estimate: runs the audit.
+    """
     try:
         result = estimate()
     except MechanismFailedError as error:
         say(console, f"no black-box audit: {error}", "bold red")
         return False
-    style = "" if result.holds else "bold red"
+    style = ""
+    if not result.holds:
+        style = "bold red"
     say(console, f"black box: {result}", style)
     return bool(result.holds)
 
@@ -184,7 +223,10 @@ def _prepare_channel(
     num_labels: int | None,
     contexts: int,
 ) -> tuple[Channel, list[FloatArray]]:
-    """Make a channel, and the tables of candidates at which it is audited."""
+    """Make a channel, and the tables of candidates ``(K, M)`` at which it is audited.
+
+    They are those of a class at random contexts; a class that does not depend on contexts has only one.
+    """
     kind = CHANNELS.class_of(name)
     if not issubclass(kind, Channel):
         raise TypeError(f"{name} is not a channel: it must be a subclass of ldp_gym.Channel")
@@ -230,7 +272,7 @@ def _audit_channel(
     is_kept = is_trusted or _keeps_contract(console, channel)
     if is_kept:
         worst = _certify(channel, tables)
-        table = tables[worst.place]
+        table = tables[worst.table_index]
         _print_certificate(console, channel, worst, tables, trials)
         is_kept = worst.is_kept
     if is_kept and not is_trusted:
@@ -239,10 +281,11 @@ def _audit_channel(
         return is_kept
 
     def estimate() -> audit.EpsilonEstimate | audit.DeltaEstimate:
-        audit_of = audit.estimate_epsilon if channel.pure else audit.estimate_delta
-        return audit_of(
-            channel, table, trials, confidence, posterior=audit.uniform_posterior(channel)
-        )
+        """Estimate the channel's eps, or its delta if it promises one."""
+        posterior = audit.uniform_posterior(channel)
+        if channel.pure:
+            return audit.estimate_epsilon(channel, table, trials, confidence, posterior=posterior)
+        return audit.estimate_delta(channel, table, trials, confidence, posterior=posterior)
 
     survives = _survives_trials(console, estimate)
     return is_kept and survives
@@ -253,8 +296,7 @@ def _keeps_contract(console: Console, channel: Channel) -> bool:
     try:
         check_channel(channel, promise=False)
     except (SystemExit, Exception) as error:  # whatever it raises breaks the contract
-        what = str(error) if isinstance(error, AssertionError) else summarize(error)
-        text = f"{channel!r} breaks its contract, and gets no certificate: {what}"
+        text = f"{channel!r} breaks its contract, and gets no certificate: {_reason(error)}"
         say(console, text, "bold red")
         return False
     return True
@@ -264,17 +306,30 @@ def _keeps_promise_elsewhere(console: Console, channel: Channel) -> bool:
     """Check the promise of a third-party channel at other tables of candidates."""
     try:
         check_promise(channel)
-    except (SystemExit, Exception) as error:
-        what = str(error) if isinstance(error, AssertionError) else summarize(error)
-        say(console, f"the promise is broken at other candidates: {what}", "bold red")
+    except (SystemExit, Exception) as error:  # whatever it raises breaks the promise
+        say(console, f"the promise is broken at other candidates: {_reason(error)}", "bold red")
         return False
     return True
 
 
-class _Worst(NamedTuple):
-    """The worst certificate of a channel at several tables, or why there is none."""
+def _reason(error: BaseException) -> str:
+    """Message of a check that failed; of another error, its class too."""
+    if isinstance(error, AssertionError):
+        return str(error)
+    return summarize(error)
 
-    place: int
+
+class _Worst(NamedTuple):
+    """The worst certificate of a channel at several tables, or why there is none.
+
+    Attributes:
+        table_index: index of the table that it is for.
+        certificate: the certificate, or None.
+        reason: why there is none.
+        is_kept: False if the promise is known to be broken.
+    """
+
+    table_index: int
     certificate: audit.Certificate | None
     reason: str = ""
     is_kept: bool = False
@@ -286,18 +341,19 @@ def _certify(channel: Channel, tables: list[FloatArray]) -> _Worst:
     try:
         certificates = [audit.certify(channel, table, posterior) for table in tables]
     except (ImportError, TypeError) as error:  # it declares nothing that could be certified
-        return _Worst(0, None, f"no exact audit: {error}", is_kept=True)
+        return _Worst(0, certificate=None, reason=f"{_NO_AUDIT}{error}", is_kept=True)
     except ValueError as error:
-        return _Worst(0, None, f"no certificate: {error}")
+        return _Worst(0, certificate=None, reason=f"no certificate: {error}")
 
-    def badness(place: int) -> tuple[bool, float, float]:
-        certificate = certificates[place]
+    def badness(index: int) -> tuple[bool, float, float]:
+        """Sort key of a table: broken promises last, then by eps, then by delta."""
+        certificate = certificates[index]
         return not certificate.holds, certificate.epsilon, certificate.delta
 
-    place = max(range(len(tables)), key=badness)
-    worst = certificates[place]
+    index = max(range(len(tables)), key=badness)
+    worst = certificates[index]
     is_kept = worst.holds and not math.isinf(worst.claimed_epsilon)
-    return _Worst(place, worst, is_kept=is_kept)
+    return _Worst(index, worst, is_kept=is_kept)
 
 
 def _print_certificate(
@@ -306,18 +362,30 @@ def _print_certificate(
     """Print the worst certificate as a table, or why there is none."""
     if worst.certificate is None:
         if worst.is_kept and not trials:
-            text = worst.reason.removeprefix("no exact audit: ")
+            text = worst.reason.removeprefix(_NO_AUDIT)
             raise typer.BadParameter(f"{text}. Pass --trials to audit it from its messages")
-        say(console, worst.reason, "" if worst.is_kept else "bold red")
+        style = "bold red"
+        if worst.is_kept:
+            style = ""
+        say(console, worst.reason, style)
         return
-
-    certificate = worst.certificate
+    shown = _table_of(channel, worst.certificate, worst.is_kept, len(tables))
     posterior = audit.uniform_posterior(channel)
-    in_floats = audit.reachable(channel, tables[worst.place], posterior)
+    in_floats = audit.reachable(channel, tables[worst.table_index], posterior)
+    shown.add_row("in floats", Text(str(in_floats), f"bold {_COLOURS[in_floats.verdict]}"))
+    console.print(shown)
+
+
+def _table_of(
+    channel: Channel, certificate: audit.Certificate, is_kept: bool, num_tables: int
+) -> Table:
+    """Table of a certificate, the worst of a channel's at this number of tables of candidates."""
     method = certificate.method
-    if len(tables) > 1:
-        method += f", worst of {len(tables)} contexts"
-    colour = "green" if worst.is_kept else "red"
+    if num_tables > 1:
+        method += f", worst of {num_tables} contexts"
+    colour = "red"
+    if is_kept:
+        colour = "green"
     claim = f"eps = {certificate.claimed_epsilon:g}, delta = {certificate.claimed_delta:g}"
 
     shown = Table(title=Text(repr(channel)), show_header=False)
@@ -336,5 +404,4 @@ def _print_certificate(
     if certificate.objection is not None:
         shown.add_row("it needs", Text(certificate.objection))
     shown.add_row("in real arithmetic", Text(certificate.verdict, f"bold {colour}"))
-    shown.add_row("in floats", Text(str(in_floats), f"bold {_COLOURS[in_floats.verdict]}"))
-    console.print(shown)
+    return shown

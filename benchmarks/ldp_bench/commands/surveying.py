@@ -26,6 +26,9 @@ _MODELS = (
 )
 _USERS = "CSV of features, a row per user, without labels; or of predictions, columns model:label."
 
+_GO_ON = 3
+"""Exit status of `ldp-gym read` for a survey that is not finished."""
+
 PlanFile = Annotated[
     Path, Argument(metavar="PLAN", exists=True, dir_okay=False, help="JSON from `ldp-gym plan`.")
 ]
@@ -73,15 +76,20 @@ def plan_command(
     with _one_line_errors():
         if epsilon is None:
             raise ValueError("state the privacy level that you allow: --epsilon 1")
-        for path in (table, to):
-            if path is not None and not path.parent.is_dir():
-                raise ValueError(f"cannot write {path}: there is no directory {path.parent}")
-        frame = None if users is None else _read_csv(users)
-        data: dict[str, Any] = {"models": _read_models(models, labels), "X": frame}
-        if models is None:
-            data = {"models": None, "probabilities": frame}
+        _check_writable(table)
+        _check_writable(to)
+        frame = None
+        if users is not None:
+            frame = _read_csv(users)
+        features = frame
+        probabilities = None
+        if models is None:  # then the columns of the file are predictions
+            features = None
+            probabilities = frame
         planned = plan(
-            **data,
+            _read_models(models, labels),
+            features,
+            probabilities=probabilities,
             epsilon=epsilon,
             channels=channel,
             alpha=alpha,
@@ -123,18 +131,22 @@ def answer_command(
     with _one_line_errors():
         agreed = Plan.from_json(path.read_text("utf-8"), most=most)
         channel = ExactChannel(agreed, most=most)
-        features = None if context is None else value_of(context)
+        features = None
+        if context is not None:
+            features = value_of(context)
+        public = None
+        if channel.channel.adaptive:
+            public = value_of(posterior or "null")
+            if public is None:
+                raise ValueError(
+                    "users of this channel answer in turn: --posterior, from `ldp-gym read`"
+                )
+
         candidates = candidates_at(agreed, _read_agreed(agreed, models), features)
-        public = None if posterior is None else value_of(posterior)
-        if channel.channel.adaptive and public is None:
-            raise ValueError(
-                "users of this channel answer in turn: --posterior, from `ldp-gym read`"
-            )
-        if not channel.channel.adaptive:
-            public = None
         message, _ = channel.answer(agreed.label(label), candidates, public)
-        shown = None if agreed.table is not None else features
-        line = answer_line(message, shown, public)
+        if agreed.table is not None:  # the server needs no features to read the message
+            features = None
+        line = answer_line(message, features, public)
     echo(line)
 
 
@@ -158,14 +170,19 @@ def read_command(
             lines.pop()
         survey.read_lines(lines)
     echo(f"{survey.asked:,} messages read of {agreed.users:,} planned.")
-    for name, weight in sorted(survey.weights.items(), key=lambda item: -item[1]):
-        status = "left" if name in survey.left else "ruled out"
+    likeliest_first = sorted(survey.weights, key=lambda name: -survey.weights[name])
+    for name in likeliest_first:
+        weight = survey.weights[name]
+        status = "ruled out"
+        if name in survey.left:
+            status = "left"
         echo(f"  {name}: {status}, posterior weight {weight:.3g}")
     echo(survey.verdict)
     if survey.posterior is not None:
         echo(f"posterior for the next user: {json.dumps(survey.posterior.tolist())}")
     stops = survey.finished or survey.asked >= agreed.most_users
-    raise Exit(0 if stops else 3)
+    if not stops:
+        raise Exit(_GO_ON)
 
 
 @contextmanager
@@ -179,27 +196,43 @@ def _one_line_errors() -> Iterator[None]:
     except (OSError, Exit):
         raise
     except Exception as error:
-        text = str(error) if isinstance(error, TypeError | ValueError) else summarize(error)
+        text = summarize(error)
+        if isinstance(error, TypeError | ValueError):  # such as ours: the message says enough
+            text = str(error)
         raise BadParameter(f"{text}{place_in_own_code(error)}") from error
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         echo(f"Warning: {text}", err=True)
 
 
 def _read_models(given: str | None, labels: str | None = None) -> Models | None:
-    """Models of an address or a JSON table."""
+    """Read the models of an address or a JSON table.
+
+    Args:
+        given: ``module:object`` or JSON; None for no models.
+        labels: names of the labels, separated by commas.
+    """
     if given is None:
         return None
-    names = None if labels is None else [name.strip() for name in labels.split(",")]
-    found = value_of(given)
-    if isinstance(found, str):
-        found = resolve(found, "models")
-        if isinstance(found, str):
+    names = None
+    if labels is not None:
+        names = [name.strip() for name in labels.split(",")]
+    models = value_of(given)
+    if isinstance(models, str):
+        models = resolve(models, "models")
+        if isinstance(models, str):
             raise ValueError(f"--models must be module:object or a JSON table, got {given!r}")
-    return found if isinstance(found, Models) else Models(found, names)
+    if isinstance(models, Models):
+        return models
+    return Models(models, names)
 
 
 def _read_agreed(agreed: Plan, given: str | None) -> Models | None:
-    """The models of a plan; None for a plan with its own table."""
+    """Import the models of a plan and check that they are its; None for a plan with its own table.
+
+    Args:
+        agreed: the plan.
+        given: ``module:object``, which names the models.
+    """
     if agreed.table is not None:
         return None
     if given is None:
@@ -207,16 +240,22 @@ def _read_agreed(agreed: Plan, given: str | None) -> Models | None:
             "the plan's models predict from features: name them, --models module:object"
         )
     models = resolve(given, "models")
-    names = [str(label) for label in agreed.labels]
-    made = models if isinstance(models, Models) else Models(models)
-    if made.labels is None:
-        made.labels = names
-    agreed.check_models(made)
-    return made
+    if not isinstance(models, Models):
+        models = Models(models)
+    if models.labels is None:
+        models.labels = [str(label) for label in agreed.labels]
+    agreed.check_models(models)
+    return models
+
+
+def _check_writable(path: Path | None) -> None:
+    """Raise an error about a file whose directory does not exist, before the plan is computed."""
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: there is no directory {path.parent}")
 
 
 def _read_csv(path: Path) -> Any:
-    """The users of a CSV file."""
+    """Read users from a CSV file into a data frame with a row per user."""
     import pandas as pd
 
     try:
