@@ -66,6 +66,7 @@ def quantile(values: FloatArray, share: float) -> Estimate:
     ordered = np.append(np.sort(values), np.inf)
     count = len(values)
     tail = (1.0 - CONFIDENCE) / 2.0
+    # Ranks count from 1. A product such as 0.95 * 100 may be a rounding error above a whole number.
     rank = math.ceil(share * count - 1e-9)
     below = max(int(binom.ppf(tail, count, share)), 1)
     above = int(binom.ppf(1.0 - tail, count, share)) + 1
@@ -169,18 +170,35 @@ class Planned:
         notes: Sequence[str],
         alike: BoolArray,
     ) -> Planned:
-        """Put the answer together from its rows."""
+        """Put the answer together.
+
+        Args:
+            prediction: the models' predictions.
+            settings: arguments of the plan.
+            rows: rows of :attr:`frame`.
+            best: rows of the recommended channel, one per truth, by eps.
+            plans: recommended surveys by eps.
+            stress: rows of :attr:`stress`.
+            notes: sentences about the models and channels.
+            alike: pairs of models that need not be told apart, ``(K, K)``.
+        """
         with extra("bench", "ldp_bench.plan"):
             from pandas import DataFrame
         columns = ["channel", "epsilon", "users", "worst_truth", "users_average"]
-        chosen = [_recommendation(best[level]) for level in sorted(best)]
-        recommendations = DataFrame(chosen, columns=columns)
-        recommended = None if recommendations.empty else recommendations.iloc[0]
+        recommendations = DataFrame(
+            [_recommendation(best[level]) for level in sorted(best)], columns=columns
+        )
+        recommended = None
+        if not recommendations.empty:
+            recommended = recommendations.iloc[0]  # at the smallest eps
+        plan = None
+        if plans:
+            plan = plans[min(plans)]
         return cls(
             frame=DataFrame(list(rows), columns=list(Row._fields)),
             recommended=recommended,
             recommendations=recommendations,
-            plan=plans[min(plans)] if plans else None,
+            plan=plan,
             plans=plans,
             stress=DataFrame(list(stress)),
             notes=notes,
@@ -188,6 +206,7 @@ class Planned:
         )
 
     def __str__(self) -> str:
+        """Write the answer: its sentences, then its tables, for a terminal."""
         paragraphs = [*self.notes, *self.sentences]
         lines = [fill(text, _WIDTH, break_on_hyphens=False) for text in paragraphs]
         if not self.frame.empty:
@@ -206,19 +225,22 @@ class Planned:
         return "\n".join(lines)
 
     def _channel_table(self) -> str:
-        """Channels against eps: users for the slowest truth."""
-        best = {(row.channel, row.epsilon) for row in self.recommendations.itertuples()}
+        """Table of users for the slowest truth: a row per channel, a column per eps, * if recommended."""
+        recommended = {(row.channel, row.epsilon) for row in self.recommendations.itertuples()}
         cells: dict[str, dict[str, str]] = {}
-        for (channel, epsilon), part in self.frame.groupby(["channel", "epsilon"], sort=False):
-            mark = "*" if (channel, epsilon) in best else " "
+        for (channel, epsilon), rows in self.frame.groupby(["channel", "epsilon"], sort=False):
+            mark = " "
+            if (channel, epsilon) in recommended:
+                mark = "*"
             column = cells.setdefault(f"eps = {epsilon:g}", {})
-            column[channel] = _slowest(part) + mark
+            column[channel] = _slowest(rows) + mark
         from pandas import DataFrame
 
         table = DataFrame(cells).fillna("").rename_axis("channel").reset_index()
         return _text(table)
 
     def _truth_table(self) -> str:
+        """Table of the recommended channel at the smallest eps, with a row per truth."""
         assert self.recommended is not None
         chosen = self.frame[
             (self.frame["channel"] == self.recommended["channel"])
@@ -239,6 +261,7 @@ class Planned:
         return _text(DataFrame(rows))
 
     def _stress_table(self) -> str:
+        """Table of the surveys whose truth is not a model, with their ends in percent."""
         shares = ["named_it", "named_another", "none_left", "undecided"]
         table = self.stress[["stress", "truth", *shares]].copy()
         for name in shares:
@@ -247,6 +270,7 @@ class Planned:
 
 
 def _recommendation(rows: Sequence[Row]) -> dict[str, Any]:
+    """Row of :attr:`Planned.recommendations` from the rows of a channel at one eps, one per truth."""
     slowest = max(rows, key=lambda row: row.users_95)
     return {
         "channel": slowest.channel,
@@ -264,7 +288,15 @@ def _sentences(
     best: Mapping[float, Sequence[Row]],
     alike: BoolArray,
 ) -> list[str]:
-    """The answer in words."""
+    """Sentences of the answer: one or more for each eps, and what is guaranteed.
+
+    Args:
+        prediction: the models' predictions.
+        settings: arguments of the plan.
+        rows: all rows of the answer.
+        best: rows of the recommended channel, one per truth, by eps.
+        alike: pairs of models that need not be told apart, ``(K, K)``.
+    """
     if alike.all():
         return [
             f"All {len(prediction.names)} models predict alike, up to the tolerance: there is nothing to "
@@ -277,22 +309,8 @@ def _sentences(
                 f"At eps = {level:g} no channel tells all models apart within {settings.most_users:,} "
                 f"users. Allow more users, a larger eps or a larger tolerance, or leave a model out."
             )
-            continue
-        chosen = _recommendation(best[level])
-        slowest = max(best[level], key=lambda row: row.users_95)
-        interval = _range(slowest.users_95_low, slowest.users_95_high)
-        text = (
-            f"Recommended at eps = {level:g}: plan for {chosen['users']:,} users ({interval}) on the "
-            f"channel {chosen['channel']!r}. By then 95% of the surveys end, whichever model is right; "
-            f"{chosen['worst_truth']!r} takes longest. On average over the models, half of the surveys end "
-            f"by {chosen['users_average']:,.0f} users."
-        )
-        if CHANNELS.class_of(chosen["channel"]).adaptive:
-            text += (
-                f" Here users answer in turn, {settings.batch} at a time: every channel without waiting "
-                f"needs over 25% more."
-            )
-        sentences.append(text)
+        else:
+            sentences.append(_recommend(level, best[level], settings.batch))
     if best:
         sentences.append(
             f"A model that is right is dropped with probability at most {settings.alpha:.3g}, however often "
@@ -301,28 +319,58 @@ def _sentences(
     return sentences
 
 
-def _slowest(part: DataFrame) -> str:
-    """Largest number of users over the truths, or what is known of it."""
-    if np.isinf(part["users_95"]).any():
+def _recommend(epsilon: float, rows: Sequence[Row], batch: int) -> str:
+    """Sentences that recommend a channel at one eps, from its rows, one per truth."""
+    chosen = _recommendation(rows)
+    slowest = max(rows, key=lambda row: row.users_95)
+    interval = _range(slowest.users_95_low, slowest.users_95_high)
+    text = (
+        f"Recommended at eps = {epsilon:g}: plan for {chosen['users']:,} users ({interval}) on the "
+        f"channel {chosen['channel']!r}. By then 95% of the surveys end, whichever model is right; "
+        f"{chosen['worst_truth']!r} takes longest. On average over the models, half of the surveys end "
+        f"by {chosen['users_average']:,.0f} users."
+    )
+    if CHANNELS.class_of(chosen["channel"]).adaptive:
+        text += (
+            f" Here users answer in turn, {batch} at a time: every channel without waiting "
+            f"needs over 25% more."
+        )
+    return text
+
+
+def _slowest(rows: DataFrame) -> str:
+    """Largest number of users over the truths: of rows of one channel and eps, one per truth.
+
+    "too many" if a truth needs more than are allowed; a lower bound if play was stopped before it was known.
+    """
+    users = rows["users_95"]
+    if np.isinf(users).any():
         return "too many"
-    if part["users_95"].isna().any():
-        return f"> {part.loc[part['users_95'].isna(), 'users_95_low'].max():,.0f}"
-    return f"{part['users_95'].max():,.0f}"
+    if users.isna().any():
+        lower_bounds = rows.loc[users.isna(), "users_95_low"]
+        return f"> {lower_bounds.max():,.0f}"
+    return f"{users.max():,.0f}"
 
 
 def _interval(row: Any, name: str) -> str:
+    """Number in a column of a row with its interval, such as "120 [100, 150]"; "?" for an open end."""
     value = getattr(row, name)
-    low, high = getattr(row, f"{name}_low"), getattr(row, f"{name}_high")
-    end = f"{high:,.0f}" if math.isfinite(high) else "?"
+    low = getattr(row, f"{name}_low")
+    high = getattr(row, f"{name}_high")
+    end = "?"
+    if math.isfinite(high):
+        end = f"{high:,.0f}"
     return f"{value:,.0f} [{low:,.0f}, {end}]"
 
 
 def _range(low: float, high: float) -> str:
+    """Write an interval of users in words, perhaps without an upper end."""
     if math.isinf(high):
         return f"95% interval from {low:,.0f}"
     return f"95% interval {low:,.0f} to {high:,.0f}"
 
 
 def _text(table: DataFrame) -> str:
+    """Write a table as text, without its index and without spaces at the ends of lines."""
     lines = table.to_string(index=False).splitlines()
     return "\n".join(line.rstrip() for line in lines)

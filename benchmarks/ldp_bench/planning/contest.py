@@ -40,6 +40,7 @@ class Contest(NamedTuple):
 
     @property
     def outcomes(self) -> Outcomes:
+        """Outcomes of all surveys, of all groups of runs."""
         parts = [surveys.outcomes for surveys in self.surveys]
         return Outcomes(
             users=np.concatenate([part.users for part in parts], axis=1),
@@ -76,34 +77,50 @@ class Contest(NamedTuple):
         For near rivals the log-likelihood ratio of n messages has variance ``2 n D``, D the KL divergence of
         a message; the bound on n D is :func:`needed_information`.
         """
-        parts = [surveys.squared_ratios for surveys in self.surveys]
-        squares = np.sum([part[0] for part in parts], axis=0)
-        counts = np.sum([part[1] for part in parts], axis=0)
+        ratios = [surveys.squared_ratios for surveys in self.surveys]
+        sums = np.sum([part.sums for part in ratios], axis=0)
+        counts = np.sum([part.counts for part in ratios], axis=0)
         asked = self.outcomes.asked
-        most = counts >= 0.5 * sum(len(surveys.runs) for surveys in self.surveys)
-        information = squares / (2.0 * asked * np.maximum(counts, 1)[:, None])
+
+        # D of each truth and rival, (K, K): the mean square is 2 n D. No surveys: any number will do.
+        information = sums / (2.0 * asked * np.maximum(counts, 1)[:, None])
         nearest = np.where(alike, np.inf, information).min(axis=1)
-        return most & (_ESTIMATE_MARGIN * most_users * nearest < needed_information(alpha))
+        is_too_little = _ESTIMATE_MARGIN * most_users * nearest < needed_information(alpha)
+
+        # A truth under which half of the surveys have ended is within reach.
+        num_runs = sum(len(surveys.runs) for surveys in self.surveys)
+        are_most_under_way = counts >= 0.5 * num_runs
+        return are_most_under_way & is_too_little
 
 
 def fewest_users(contests: Sequence[Contest]) -> float:
     """Smallest :attr:`Contest.worst` of the channels that play the most truths; inf if not known yet."""
-    given_up = [int(contest.hopeless.sum()) for contest in contests]
-    best = [c for c, count in zip(contests, given_up, strict=True) if count == min(given_up)]
+    fewest_given_up = min(contest.hopeless.sum() for contest in contests)
+    best = [contest for contest in contests if contest.hopeless.sum() == fewest_given_up]
     return min(contest.worst for contest in best)
 
 
 def choose(contests: Sequence[Contest]) -> Contest | None:
-    """The contest of the fewest users, or one without waiting that needs little more; None if all fail."""
-    needed = [math.inf if contest.hopeless.any() else contest.worst for contest in contests]
-    fewest = min(needed)
-    if math.isinf(fewest):
+    """Choose the channel of the fewest users, or one without waiting that needs little more.
+
+    Returns:
+        None if no channel tells all truths apart within the users that are allowed.
+    """
+    able = [contest for contest in contests if math.isfinite(_users_needed(contest))]
+    if not able:
         return None
-    at_once = [
-        (users, i)
-        for i, users in enumerate(needed)
-        if users <= WITHOUT_WAITING * fewest and not contests[i].channel.adaptive
+    best = min(able, key=_users_needed)
+    allowed = WITHOUT_WAITING * _users_needed(best)
+    without_waiting = [
+        contest
+        for contest in able
+        if not contest.channel.adaptive and _users_needed(contest) <= allowed
     ]
-    if at_once:
-        return contests[min(at_once)[1]]
-    return contests[needed.index(fewest)]
+    return min(without_waiting, key=_users_needed, default=best)
+
+
+def _users_needed(contest: Contest) -> float:
+    """Users within which 95% of the surveys end under each truth; inf if a truth was given up."""
+    if contest.hopeless.any():
+        return math.inf
+    return contest.worst

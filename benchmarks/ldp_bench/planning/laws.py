@@ -7,6 +7,9 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.core.arrays import FloatArray
 
+_NUM_USERS = 6
+"""Number of users, spread over the rows of the table, for which the laws are compared."""
+
 _MOST_COMPARED = 16
 """Largest number of labels for which the laws of channels are compared."""
 
@@ -21,17 +24,20 @@ def message_law(channel: Channel, table: FloatArray) -> bytes:
     if table.shape[-1] > _MOST_COMPARED:
         return b""
     law = b""
-    rng = np.random.default_rng(0)
-    for row in np.linspace(0, len(table) - 1, 6).astype(int):
+    rng = np.random.default_rng(0)  # the same posteriors for every channel
+    rows = np.linspace(0, len(table) - 1, _NUM_USERS).astype(int)
+    for row in rows:
         posterior = rng.dirichlet(np.ones(table.shape[1]))
-        public = posterior if channel.adaptive else None
+        public = None
+        if channel.adaptive:
+            public = posterior
         try:
             listed = channel.list_messages(table[row], public)
         except TypeError:
             return b""
         log_density = channel.log_density(listed.messages, table[row], public)
         density = np.exp(log_density + listed.log_weights[:, None])
-        density = density[density.any(axis=-1)]
+        density = density[density.any(axis=-1)]  # messages that no label sends
         total = density.sum(axis=-1)
         ratios, which = np.unique((density / total[:, None]).round(7), axis=0, return_inverse=True)
         weights = np.bincount(which.ravel(), total).round(7)

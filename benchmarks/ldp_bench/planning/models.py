@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.registry import plain
 from ldp_gym.hypotheses.base import probabilities_of
 from ldp_gym.truths.replay import label_indices
 
@@ -25,6 +26,9 @@ _FINGERPRINT_DIGITS = 6
 
 _PROBE_SHARES = (0.25, 0.5, 0.75)
 """Quantiles of each feature that make the probe rows."""
+
+_LABELS_SHOWN = 10
+"""Largest number of labels that a message lists."""
 
 _MOST_NUMBERS = 2**25
 """Largest table of predictions at the contexts, in floats: 256 MiB."""
@@ -45,6 +49,12 @@ class Models:
     """
 
     def __init__(self, models: Any, labels: Sequence[Any] | None = None) -> None:
+        """Check the models and the names of their labels.
+
+        Args:
+            models: models by name, a list of them, or a table ``(K, M)``.
+            labels: names of the M labels; not for classifiers, whose ``classes_`` are these.
+        """
         self._models = _named(models)
         self.names = list(self._models)
         if len(self.names) < 2:
@@ -58,9 +68,11 @@ class Models:
             self.table = np.stack(rows)
 
         self.labels: list[Any] | None = None
-        known = [getattr(model, "classes_", None) for model in self._models.values()]
-        if all(classes is not None for classes in known):
-            names = [name for classes in known for name in np.asarray(classes).tolist()]
+        classes_of_models = [getattr(model, "classes_", None) for model in self._models.values()]
+        if all(classes is not None for classes in classes_of_models):
+            names: list[Any] = []
+            for classes in classes_of_models:
+                names += np.asarray(classes).tolist()
             self.labels = list(dict.fromkeys(names))
             if labels is not None:
                 raise TypeError(
@@ -145,10 +157,21 @@ class Prediction(NamedTuple):
 def predict_users(
     models: Any, features: Any, probabilities: Any, labels: Sequence[Any] | None, seed: int
 ) -> Prediction:
-    """Predict at the users' features, or take predictions that are given."""
+    """Predict at the users' features, or take predictions that are given.
+
+    Args:
+        models: models; next to ``probabilities`` their names, or None.
+        features: a row of features per user; None for a table.
+        probabilities: predictions ``(n, K, M)``, or a data frame of them; None if the models predict.
+        labels: names of the labels, or None.
+        seed: seed of a random sample of the users, if there are too many.
+    """
     if probabilities is not None:
         return _given(probabilities, models, labels)
-    bundle = models if isinstance(models, Models) else Models(models, labels)
+    if isinstance(models, Models):
+        bundle = models
+    else:
+        bundle = Models(models, labels)
     notes: list[str] = []
     names: list[str] | None = None
     probe: list[list[Any]] = []
@@ -172,7 +195,11 @@ def predict_users(
 
 
 def _sample(features: Any, num_models: int, bundle: Models, seed: int) -> tuple[Any, list[str]]:
-    """A random sample of the rows, if the predictions at all rows would not fit into memory."""
+    """Take a random sample of the rows, if the predictions at all rows would not fit into memory.
+
+    Returns:
+        The rows, in their order, and sentences about the sample: one, or none if all rows are taken.
+    """
     if not hasattr(features, "columns"):
         features = np.asarray(features)
     if features.ndim != 2 or not len(features):
@@ -182,12 +209,21 @@ def _sample(features: Any, num_models: int, bundle: Models, seed: int) -> tuple[
     if len(features) <= most:
         return features, []
     rows = np.sort(np.random.default_rng(seed).choice(len(features), most, replace=False))
-    sample = features.iloc[rows] if hasattr(features, "columns") else features[rows]
+    if hasattr(features, "columns"):
+        sample = features.iloc[rows]
+    else:
+        sample = features[rows]
     return sample, [f"Of the {len(features):,} rows of X a random {most:,} are used."]
 
 
 def _given(given: Any, names: Any, labels: Sequence[Any] | None) -> Prediction:
-    """Predictions ``(n, K, M)`` as they are, or in a data frame's columns ``model:label``."""
+    """Check predictions that the user has computed.
+
+    Args:
+        given: predictions ``(n, K, M)``, or a data frame with a column ``model:label`` for each of them.
+        names: names of the models; None for a data frame, or for "model 0" and so on.
+        labels: names of the labels; None for a data frame, or for 0, 1, ...
+    """
     notes: list[str] = []
     if hasattr(given, "columns"):
         given, names, labels, notes = _from_columns(given)
@@ -202,19 +238,25 @@ def _given(given: Any, names: Any, labels: Sequence[Any] | None) -> Prediction:
         raise ValueError(
             f"{num_models} models need as many different names, two at least; got {names}"
         )
-    label_names = list(range(num_labels)) if labels is None else _label_names(labels)
+    label_names = list(range(num_labels))
+    if labels is not None:
+        label_names = _label_names(labels)
     if len(label_names) != num_labels:
         raise ValueError(f"{num_labels} labels need as many names, got {len(label_names)}")
     parts = [normalised(table[:, k], f"{name!r} in row") for k, name in enumerate(names)]
     table = np.stack(parts, axis=1)
+    constant = len(table) == 1
+    hashed = table
+    if constant:
+        hashed = table[0]
     return Prediction(
         names=names,
         labels=label_names,
         table=table,
-        constant=len(table) == 1,
+        constant=constant,
         features=None,
         probe=[],
-        fingerprint=fingerprint_of(table[0] if len(table) == 1 else table),
+        fingerprint=fingerprint_of(hashed),
         notes=[*notes, *_notes_on_zeros(names, label_names, table)],
     )
 
@@ -257,7 +299,7 @@ def _notes_on_zeros(names: Sequence[str], labels: Sequence[Any], table: FloatArr
 
 
 def _named(models: Any) -> dict[str, Any]:
-    """Models by name."""
+    """Return models by name; those of a list are called by their kind and number, such as "row 0"."""
     if isinstance(models, Mapping):
         return {str(name): model for name, model in models.items()}
     if isinstance(models, np.ndarray):
@@ -265,16 +307,22 @@ def _named(models: Any) -> dict[str, Any]:
     listed = validation.list_of(
         "models", models, "classifiers, functions or rows, or a dict of them"
     )
-    kinds = ["row" if not _is_function(model) else type(model).__name__ for model in listed]
-    return {f"{kind} {k}": model for k, (kind, model) in enumerate(zip(kinds, listed, strict=True))}
+    named = {}
+    for k, model in enumerate(listed):
+        kind = "row"
+        if _is_function(model):
+            kind = type(model).__name__
+        named[f"{kind} {k}"] = model
+    return named
 
 
 def _is_function(model: Any) -> bool:
+    """Tell if a model predicts from features; otherwise it is a row of probabilities."""
     return hasattr(model, "predict_proba") or hasattr(model, "predict") or callable(model)
 
 
 def _as_row(name: str, row: Any) -> FloatArray:
-    """A row of probabilities ``(M,)``."""
+    """Check a row of probabilities ``(M,)``."""
     values = validation.numbers(f"model {name!r}", row)
     if values.ndim != 1 or len(values) < 2:
         raise ValueError(
@@ -285,9 +333,8 @@ def _as_row(name: str, row: Any) -> FloatArray:
 
 
 def _label_names(labels: Any) -> list[Any]:
-    """Different names of labels, as plain Python values."""
-    names = validation.list_of("labels", labels, "names of labels")
-    names = [name.item() if isinstance(name, np.generic) else name for name in names]
+    """Check that names of labels differ, and return them as plain Python values."""
+    names = [plain(name) for name in validation.list_of("labels", labels, "names of labels")]
     for name in names:
         validation.instance("labels", name, (str, int, float), "a list of texts or numbers")
     if len(set(map(str, names))) != len(names):
@@ -296,7 +343,13 @@ def _label_names(labels: Any) -> list[Any]:
 
 
 def _call(name: str, model: Any, features: Any) -> FloatArray:
-    """Probabilities ``(n, M)`` by a classifier, or by a function of all rows or of one."""
+    """Probabilities ``(n, M)`` that a model predicts.
+
+    Args:
+        name: name of the model, for messages.
+        model: a classifier, or a function of all rows or of one row.
+        features: features of n users, an array ``(n, d)`` or a data frame.
+    """
     what = f"what {name!r} predicts"
     columns = getattr(model, "feature_names_in_", None)
     if hasattr(features, "columns") and columns is not None:
@@ -313,31 +366,51 @@ def _call(name: str, model: Any, features: Any) -> FloatArray:
 
 
 def _call_function(what: str, function: Any, rows: npt.NDArray[Any]) -> FloatArray:
-    """Values ``(n, M)`` of a function of all rows at once, or of one row at a time."""
-    together = None
-    with suppress(Exception):  # whatever a function of one row does with several
-        together = validation.numbers(what, function(rows))
-    first = None
-    with suppress(Exception):  # whatever a function of several rows does with one
-        first = validation.numbers(what, function(rows[0]))
-    takes_all = together is not None and together.ndim == 2 and len(together) == len(rows)
-    if takes_all and first is not None and first.ndim == 1:
-        # Both are possible: with as many rows as features, shapes alone do not tell.
-        assert together is not None
-        last = validation.numbers(what, function(rows[-1]))
-        ends = together[[0, -1]]
-        takes_all = ends.shape[1:] == first.shape and np.allclose(ends, [first, last])
-    if takes_all:
-        assert together is not None
-        return together
-    return np.stack([validation.numbers(what, function(row)) for row in rows])
+    """Values ``(n, M)`` of a function that takes all rows at once, or else one row at a time.
+
+    Args:
+        what: the values in words, for messages.
+        function: the function.
+        rows: features of n users, ``(n, d)``.
+    """
+
+    def call_with(argument: npt.NDArray[Any]) -> FloatArray:
+        """Call the function, and check that it returns numbers."""
+        return validation.numbers(what, function(argument))
+
+    of_all = None
+    with suppress(Exception):  # a function of one row may do anything with several
+        of_all = call_with(rows)
+    if of_all is None or of_all.ndim != 2 or len(of_all) != len(rows):
+        return np.stack([call_with(row) for row in rows])
+
+    of_first = None
+    with suppress(Exception):  # a function of several rows may do anything with one
+        of_first = call_with(rows[0])
+    if of_first is None or of_first.ndim != 1:
+        return of_all
+
+    # The function takes both. If it treats columns as rows, of a square array, its values are others.
+    of_last = call_with(rows[-1])
+    ends = of_all[[0, -1]]
+    if ends.shape[1:] == of_first.shape and np.allclose(ends, [of_first, of_last]):
+        return of_all
+    return np.stack([call_with(row) for row in rows])
 
 
 def normalised(rows: FloatArray, name: str) -> FloatArray:
-    """Distributions ``(n, M)``, normalised; with a warning where rounding took a sum off one."""
-    with np.errstate(invalid="ignore"):
+    """Check distributions ``(n, M)``, and normalise them.
+
+    A row whose sum misses one by as much as rounding its numbers may do is normalised with a warning.
+
+    Args:
+        rows: the distributions.
+        name: name of a row, to which messages add its number.
+    """
+    with np.errstate(invalid="ignore"):  # infinities are an error below
         off = np.abs(rows.sum(axis=-1) - 1.0)
-    rounded = (off > game_arrays.ROW_TOLERANCE) & (off <= ROUNDING * (1.0 + 1e-9))
+    largest_miss = ROUNDING * (1.0 + 1e-9)  # the sum itself is rounded
+    rounded = (off > game_arrays.ROW_TOLERANCE) & (off <= largest_miss)
     if rounded.any():
         warnings.warn(
             f"{name} {int(rounded.argmax())} sums to one only up to {off[rounded].max():.1g}, like a rounded "
@@ -366,11 +439,17 @@ def _probe_rows(features: Any) -> list[list[Any]]:
 
 
 def _quantiles(values: npt.NDArray[Any]) -> list[Any]:
-    if values.dtype.kind == "f":
+    """Quartiles of a feature's values ``(n,)``; three times the most frequent value if they are not numbers.
+
+    Of a feature without a finite value they are 0.
+    """
+    kind = values.dtype.kind
+    if kind == "f":
         values = values[np.isfinite(values)]
         if not values.size:
             return [0.0] * len(_PROBE_SHARES)
-    if values.dtype.kind in "iuf":
+    is_number = kind in ("i", "u", "f")  # integers, unsigned ones, floats
+    if is_number:
         nearest: list[Any] = np.quantile(values, _PROBE_SHARES, method="nearest").tolist()
         return nearest
     names, counts = np.unique(values.astype(str), return_counts=True)
@@ -395,7 +474,7 @@ def fingerprint_of(table: FloatArray) -> str:
         >>> fingerprint_of(np.array([0.5, 0.5])) == fingerprint_of(np.array([0.5 + 1e-9, 0.5 - 1e-9]))
         True
     """
-    rounded = np.round(table, _FINGERPRINT_DIGITS) + 0.0
+    rounded = np.round(table, _FINGERPRINT_DIGITS) + 0.0  # -0.0 becomes 0.0
     text = json.dumps(rounded.tolist())
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -404,6 +483,8 @@ def label_index(labels: Sequence[Any], label: object) -> int:
     """Index of a label by its name, or by the name's text, as from a command line."""
     names = [str(name) for name in labels]
     if str(label) not in names:
-        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        shown = ", ".join(names[:_LABELS_SHOWN])
+        if len(names) > _LABELS_SHOWN:
+            shown += ", ..."
         raise ValueError(f"there is no label {str(label)!r} in this survey; its labels: {shown}")
     return names.index(str(label))

@@ -11,6 +11,7 @@ class Bar:
     """Context manager: a bar of surveys that have ended, with the time left; nothing if quiet."""
 
     def __init__(self, quiet: bool) -> None:
+        """Make the bar; it is shown on terminals only."""
         self._progress: Any = None
         self._task: Any = None
         if quiet:
@@ -30,11 +31,13 @@ class Bar:
         )
 
     def __enter__(self) -> Bar:
+        """Show the bar."""
         if self._progress is not None:
             self._progress.start()
         return self
 
     def __exit__(self, *error: object) -> None:
+        """Remove the bar."""
         if self._progress is not None:
             self._progress.stop()
 

@@ -42,6 +42,7 @@ class Survey:
     """
 
     def __init__(self, plan: Plan, models: Models | None = None) -> None:
+        """Start a survey without messages; a ValueError if the models are not those of the plan."""
         self.plan = plan
         self.asked = 0
         self._models = models
@@ -94,6 +95,7 @@ class Survey:
                 raise ValueError(f"line {number}: {error}") from error
 
     def _check_posterior(self, given: Any) -> None:
+        """Raise a ValueError if an answer was given under another public posterior than this survey's."""
         if self.posterior is None:
             return
         if given is None:

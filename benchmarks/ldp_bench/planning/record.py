@@ -180,13 +180,14 @@ class Plan:
 
 
 def _check_different(name: str, values: Sequence[Any]) -> None:
+    """Raise a ValueError unless the values are two or more, with different texts."""
     texts = [str(value) for value in values]
     if len(texts) < 2 or len(set(texts)) < len(texts):
         raise ValueError(f"{name} must be two or more different names, got {values}")
 
 
 def _frozen(value: Any) -> Any:
-    """Lists of JSON as tuples."""
+    """Turn lists, also in lists, into tuples; other values are returned as they are."""
     if isinstance(value, list):
         return tuple(_frozen(item) for item in value)
     return value

@@ -112,8 +112,10 @@ def plan(
         >>> bool(planned.frame["named_wrongly"].max() <= 0.05)
         True
     """
-    levels = epsilon if isinstance(epsilon, Sequence | np.ndarray) else [epsilon]
-    epsilons = sorted({validation.positive("epsilon", level) for level in list(levels)})
+    levels: list[Any] = [epsilon]
+    if isinstance(epsilon, Sequence | np.ndarray):
+        levels = list(epsilon)
+    epsilons = sorted({validation.positive("epsilon", level) for level in levels})
     if not epsilons or (channels is not None and not len(channels)):
         raise ValueError("plan needs at least one epsilon and one channel")
     settings = Settings(
@@ -126,7 +128,7 @@ def plan(
         jobs=count_jobs(jobs),
         quiet=validation.flag("quiet", quiet),
     )
-    if settings.seed >= 2**63:
+    if settings.seed >= 2**63:  # a seed of a run is several numbers, each below this
         raise ValueError(f"seed must be below 2^63, got {settings.seed}")
     if models is None and probabilities is None:
         raise TypeError("plan needs models, or probabilities= in their place")
@@ -134,7 +136,9 @@ def plan(
         import pandas  # noqa: F401
     prediction = predict_users(models, X, probabilities, labels, settings.seed)
     if channels is None:
-        channels = TABLE_CHANNELS if prediction.constant else DEFAULT_CHANNELS
+        channels = DEFAULT_CHANNELS
+        if prediction.constant:
+            channels = TABLE_CHANNELS
     names = list(dict.fromkeys(validation.texts("channels", channels, "names of channels")))
     return _Search(prediction, settings).run(names, epsilons)
 
@@ -164,9 +168,23 @@ def pairs_alike(divergence: FloatArray, tolerance: float) -> BoolArray:
     return largest <= max(tolerance, _SAME)
 
 
+class _Level(NamedTuple):
+    """Comparison of the channels at one eps.
+
+    Attributes:
+        rows: rows of all channels.
+        recommended: rows of the recommended channel, one per truth; empty if there is none.
+        notes: sentences about the channels.
+    """
+
+    rows: list[Row]
+    recommended: list[Row]
+    notes: list[str]
+
+
 @dataclass(frozen=True)
 class _Search:
-    """Steps of a plan."""
+    """Steps of a plan, with the models' predictions and the arguments of :func:`plan`."""
 
     prediction: Prediction
     settings: Settings
@@ -185,20 +203,16 @@ class _Search:
                 file = Path(folder) / "table.npy"
                 np.save(file, self.prediction.table)
                 for level in epsilons:
-                    played, chosen, said = self._at_level(
-                        level, names, divergence, alike, file, bar
-                    )
-                    notes += [sentence for sentence in said if sentence not in notes]
-                    rows += played
-                    if chosen:
-                        best[level] = chosen
-                        users = max(row.users_95 for row in chosen)
-                        plans[level] = self._plan(chosen[0].channel, level, int(users), alike)
+                    played = self._at_level(level, names, divergence, alike, file, bar)
+                    notes += [note for note in played.notes if note not in notes]
+                    rows += played.rows
+                    if played.recommended:
+                        best[level] = played.recommended
+                        plans[level] = self._plan(level, played.recommended, alike)
                 if best:
-                    least = min(best)
-                    stress = self._stress(
-                        best[least][0].channel, least, divergence, alike, file, bar
-                    )
+                    smallest = min(best)
+                    channel = plans[smallest].channel_name
+                    stress = self._stress(channel, smallest, divergence, alike, file, bar)
         return Planned.of(self.prediction, self.settings, rows, best, plans, stress, notes, alike)
 
     def _notes_on_alike(self, alike: BoolArray) -> list[str]:
@@ -222,22 +236,31 @@ class _Search:
         alike: BoolArray,
         file: Path,
         bar: Bar,
-    ) -> tuple[list[Row], list[Row], list[str]]:
-        """Rows of all channels at one eps; those of the recommended one, if any; and notes."""
+    ) -> _Level:
+        """Compare channels at one eps, and confirm the best.
+
+        Args:
+            epsilon: privacy level.
+            names: names of the channels.
+            divergence: ``KL(f_j, f_k)`` on average over the contexts, ``(K, K)``.
+            alike: pairs of models that need not be told apart, ``(K, K)``.
+            file: file of the predictions.
+            bar: progress bar.
+        """
         channels, notes = self._channels(names, epsilon)
         hopeless = (
             least_users(divergence, alike, epsilon, self.settings.alpha) > self.settings.most_users
         )
-        truths = np.eye(len(alike), len(alike) + 1)
-        numbers = np.arange(self.settings.runs)
-        contests = [
-            Contest(
-                name, channel, self._surveys(channel, truths, numbers, alike, file), hopeless.copy()
-            )
-            for name, channel in channels.items()
-        ]
-        for contest in contests:
+        truths = np.eye(
+            len(alike), len(alike) + 1
+        )  # each model; the last column is the uniform law
+        run_numbers = np.arange(self.settings.runs)
+        contests = []
+        for name, channel in channels.items():
+            surveys = self._surveys(channel, truths, run_numbers, alike, file)
+            contest = Contest(name, channel, surveys, hopeless.copy())
             contest.give_up(hopeless)
+            contests.append(contest)
         if hopeless.any():
             far = [repr(self.prediction.names[k]) for k in np.flatnonzero(hopeless)]
             notes.append(
@@ -245,24 +268,31 @@ class _Search:
                 f"within {self.settings.most_users:,} users: too little of their difference survives."
             )
         notes += self._play(contests, f"comparing channels at eps = {epsilon:g}", bar, alike)
-        rows = [row for contest in contests for row in self._rows(contest, epsilon, alike)]
+        rows: list[Row] = []
+        for contest in contests:
+            rows += self._rows(contest, epsilon, alike)
         winner = choose(contests)
         if winner is None:
-            return rows, [], notes
+            return _Level(rows, [], notes)
 
-        numbers = self.settings.runs + np.arange(_CONFIRMATION * self.settings.runs)
-        again = winner._replace(surveys=self._surveys(winner.channel, truths, numbers, alike, file))
-        self._play([again], f"confirming {winner.name} at eps = {epsilon:g}", bar, None)
+        # New runs: the best of several channels has been lucky in the runs that chose it.
+        run_numbers = self.settings.runs + np.arange(_CONFIRMATION * self.settings.runs)
+        surveys = self._surveys(winner.channel, truths, run_numbers, alike, file)
+        again = winner._replace(surveys=surveys)
+        self._play([again], f"confirming {winner.name} at eps = {epsilon:g}", bar, alike=None)
         confirmed = self._rows(again, epsilon, alike, confirmed=True)
         if math.isinf(max(row.users_95 for row in confirmed)):
-            return rows, [], notes
+            return _Level(rows, [], notes)
         others = [row for row in rows if row.channel != winner.name]
-        return [*confirmed, *others], confirmed, notes
+        return _Level([*confirmed, *others], confirmed, notes)
 
     def _channels(
         self, names: Sequence[str], epsilon: float
     ) -> tuple[dict[str, Channel], list[str]]:
-        """Channels that can be played at this eps, by name, and notes on the others."""
+        """Make the channels that can be played at this eps; return them by name, and notes on the others.
+
+        Of channels whose messages have the same law only the first is kept.
+        """
         _, num_models, num_labels = self.prediction.table.shape
         size = {
             "num_hypotheses": num_models,
@@ -282,14 +312,17 @@ class _Search:
             except IncompatibleChannelError as error:
                 notes.append(f"{name} is left out: {error}.")
                 continue
-            law = message_law(channel, self.prediction.table)
-            first = laws.setdefault(law or name.encode(), name)
+            # A channel whose law is not known is compared with none: its name stands for the law.
+            law = message_law(channel, self.prediction.table) or name.encode()
+            first = laws.setdefault(law, name)
             if first != name:
                 copies.setdefault(first, []).append(name)
             else:
                 channels[name] = channel
         for first, others in copies.items():
-            same = "is the same channel" if len(others) == 1 else "are the same channel"
+            same = "are the same channel"
+            if len(others) == 1:
+                same = "is the same channel"
             notes.append(f"At eps = {epsilon:g}, {', '.join(others)} {same} as {first} here.")
         if not channels:
             raise ValueError(f"none of the channels can be used. {' '.join(notes)}")
@@ -303,9 +336,19 @@ class _Search:
         alike: BoolArray,
         file: Path,
     ) -> list[Surveys]:
-        """Surveys of the truths in runs of the given numbers, in groups that are played together."""
+        """Start surveys of all truths, in groups of runs that are played together.
+
+        Args:
+            channel: the channel.
+            truths: laws of the labels, as weights ``(truths, K + 1)`` of the models and the uniform law.
+            numbers: numbers of the runs, which decide their random numbers.
+            alike: pairs of models that need not be told apart, ``(K, K)``.
+            file: file of the predictions.
+        """
         table = self.prediction.table
-        size = table[0].size if len(table) > 1 else 1
+        size = 1  # numbers of the candidates of one user, where they are not shared
+        if len(table) > 1:
+            size = table[0].size
         together = runs_together(channel, len(truths), size, len(numbers))
         groups = np.array_split(numbers, math.ceil(len(numbers) / together))
         return [
@@ -354,10 +397,12 @@ class _Search:
         return notes
 
     def _give_up(self, contests: Sequence[Contest], asked: int, alike: BoolArray) -> list[str]:
-        """Give up truths that are beyond reach; notes on them."""
+        """Give up truths that are beyond reach; return notes on them."""
         notes = []
         for contest in contests:
-            first = _ADAPTIVE_LOOK if contest.channel.adaptive else _FIRST_LOOK
+            first = _FIRST_LOOK
+            if contest.channel.adaptive:
+                first = _ADAPTIVE_LOOK
             if asked < first or not any(surveys.under_way for surveys in contest.surveys):
                 continue
             beyond = contest.beyond_reach(alike, self.settings.alpha, self.settings.most_users)
@@ -390,7 +435,7 @@ class _Search:
     def _rows(
         self, contest: Contest, epsilon: float, alike: BoolArray, confirmed: bool = False
     ) -> list[Row]:
-        """A row of the answer for each truth."""
+        """Rows of the answer for one channel, one per truth."""
         outcomes = contest.outcomes
         rows = []
         for k, name in enumerate(self.prediction.names):
@@ -401,7 +446,9 @@ class _Search:
             wrong = ended & left.any(axis=-1) & (left & ~alike[k]).any(axis=-1)
             nothing = ended & ~left.any(axis=-1)
             complete = outcomes.asked >= self.settings.most_users or contest.hopeless[k]
-            asked = self.settings.most_users if complete else outcomes.asked
+            asked = outcomes.asked
+            if complete:
+                asked = self.settings.most_users
             median = quantile(users, 0.5)
             high = quantile(users, SURE)
             wrongly = share(int(wrong.sum()), len(users))
@@ -426,22 +473,29 @@ class _Search:
             )
         return rows
 
-    def _plan(self, channel: str, epsilon: float, users: int, alike: BoolArray) -> Plan:
+    def _plan(self, epsilon: float, rows: Sequence[Row], alike: BoolArray) -> Plan:
+        """Record of the survey on a channel, from its rows of the answer, one per truth."""
         prediction = self.prediction
-        pairs = np.argwhere(np.triu(alike, 1))
+        features = None
+        if prediction.features is not None:
+            features = tuple(prediction.features)
+        table = None
+        if prediction.constant:
+            table = _as_tuples(prediction.table[0])
+        pairs_of_alike = np.argwhere(np.triu(alike, 1))
         return Plan(
             models=tuple(prediction.names),
             labels=tuple(prediction.labels),
-            features=None if prediction.features is None else tuple(prediction.features),
+            features=features,
             probe=tuple(tuple(row) for row in prediction.probe),
             fingerprint=prediction.fingerprint,
-            table=_as_tuples(prediction.table[0]) if prediction.constant else None,
-            channel_name=channel,
+            table=table,
+            channel_name=rows[0].channel,
             epsilon=epsilon,
             alpha=self.settings.alpha,
             tolerance=self.settings.tolerance,
-            alike=tuple((int(j), int(k)) for j, k in pairs),
-            users=users,
+            alike=tuple((int(j), int(k)) for j, k in pairs_of_alike),
+            users=int(max(row.users_95 for row in rows)),
             most_users=self.settings.most_users,
             batch=self.settings.batch,
         )
@@ -457,38 +511,37 @@ class _Search:
         file: Path,
         bar: Bar,
     ) -> list[dict[str, Any]]:
-        """Surveys whose truth is not a model: some made-up answers, and mixtures of two models."""
-        num_models = len(alike)
-        cases, laws, right = [], [], []
-        for k, model in enumerate(self.prediction.names):
-            law = np.zeros(num_models + 1)
-            law[[k, -1]] = 1.0 - _NOISE, _NOISE
-            cases.append((f"{_NOISE:.0%} noise", model))
-            laws.append(law)
-            right.append(alike[k])
-        for j, k in _nearest_pairs(divergence, alike):
-            law = np.zeros(num_models + 1)
-            law[[j, k]] = 0.5
-            cases.append(("half and half", " / ".join(self.prediction.names[i] for i in (j, k))))
-            laws.append(law)
-            right.append(alike[j] | alike[k])
+        """Play surveys whose truth is not a model; return a row for each truth.
 
-        channel = self._channels([name], epsilon)[0][name]
-        numbers = np.arange(self.settings.runs // 2)
-        surveys = self._surveys(channel, np.stack(laws), numbers, alike, file)
-        contest = Contest(name, channel, surveys, np.zeros(len(laws), dtype=np.bool_))
-        self._play([contest], "stress", bar, None)
+        Args:
+            name: name of the channel.
+            epsilon: privacy level.
+            divergence: ``KL(f_j, f_k)`` on average over the contexts, ``(K, K)``.
+            alike: pairs of models that need not be told apart, ``(K, K)``.
+            file: file of the predictions.
+            bar: progress bar.
+        """
+        cases = self._stress_cases(divergence, alike)
+        channels, _ = self._channels([name], epsilon)
+        channel = channels[name]
+        truths = np.stack([case.law for case in cases])
+        run_numbers = np.arange(self.settings.runs // 2)
+        surveys = self._surveys(channel, truths, run_numbers, alike, file)
+        contest = Contest(name, channel, surveys, np.zeros(len(cases), dtype=np.bool_))
+        self._play([contest], "stress", bar, alike=None)
+
         outcomes = contest.outcomes
         rows = []
-        for i, (stress, truth) in enumerate(cases):
-            users, left = outcomes.users[i], outcomes.left[i]
+        for i, case in enumerate(cases):
+            users = outcomes.users[i]
+            left = outcomes.left[i]
             ended = np.isfinite(users)
             named = ended & left.any(axis=-1)
-            good = named & ~(left & ~right[i]).any(axis=-1)
+            good = named & ~(left & ~case.right).any(axis=-1)
             rows.append(
                 {
-                    "stress": stress,
-                    "truth": truth,
+                    "stress": case.kind,
+                    "truth": case.truth,
                     "named_it": float(good.mean()),
                     "named_another": float((named & ~good).mean()),
                     "none_left": float((ended & ~named).mean()),
@@ -498,6 +551,39 @@ class _Search:
                 }
             )
         return rows
+
+    def _stress_cases(self, divergence: FloatArray, alike: BoolArray) -> list[_StressCase]:
+        """Truths that are not models: each model with some uniform labels, and mixtures of two models."""
+        names = self.prediction.names
+        num_models = len(names)
+        cases = []
+        for k, name in enumerate(names):
+            law = np.zeros(num_models + 1)
+            law[k] = 1.0 - _NOISE
+            law[-1] = _NOISE
+            cases.append(_StressCase(f"{_NOISE:.0%} noise", name, law, right=alike[k]))
+        for j, k in _nearest_pairs(divergence, alike):
+            law = np.zeros(num_models + 1)
+            law[[j, k]] = 0.5
+            truth = f"{names[j]} / {names[k]}"
+            cases.append(_StressCase("half and half", truth, law, right=alike[j] | alike[k]))
+        return cases
+
+
+class _StressCase(NamedTuple):
+    """A truth that is not a model.
+
+    Attributes:
+        kind: kind of the truth.
+        truth: its name.
+        law: its weights ``(K + 1,)`` of the K models and, last, of the uniform distribution.
+        right: models ``(K,)`` that it is right to name.
+    """
+
+    kind: str
+    truth: str
+    law: FloatArray
+    right: BoolArray
 
 
 def _advance(stop: int, surveys: Surveys) -> Surveys:
@@ -513,7 +599,7 @@ def _known(users: float, complete: bool) -> float:
 
 
 def _nearest_pairs(divergence: FloatArray, alike: BoolArray) -> list[tuple[int, int]]:
-    """Each model with the nearest one that is not alike; each pair once."""
+    """Pairs ``(j, k)``, j < k, of each model and the nearest one that is not alike; each pair once."""
     distance = np.where(alike, np.inf, divergence + divergence.T)
     pairs = []
     for k in np.flatnonzero(~alike.all(axis=1)):
@@ -524,4 +610,5 @@ def _nearest_pairs(divergence: FloatArray, alike: BoolArray) -> list[tuple[int, 
 
 
 def _as_tuples(table: FloatArray) -> tuple[tuple[float, ...], ...]:
+    """Rows of a table as tuples of Python's floats."""
     return tuple(tuple(row) for row in table.tolist())

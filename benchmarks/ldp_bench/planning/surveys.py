@@ -76,6 +76,18 @@ class Outcomes(NamedTuple):
     asked: int
 
 
+class SquaredRatios(NamedTuple):
+    """Squared log-likelihood ratios of all messages so far, of each truth against each model.
+
+    Attributes:
+        sums: sums over the surveys under way, ``(truths, K)``.
+        counts: number of these surveys, ``(truths,)``.
+    """
+
+    sums: FloatArray
+    counts: IntArray
+
+
 @dataclass
 class Surveys:
     """Surveys under way on one channel: every truth in every run.
@@ -109,6 +121,7 @@ class Surveys:
     _posterior: PublicPosterior | None = field(init=False)
 
     def __post_init__(self) -> None:
+        """Start all surveys: no user has been asked, and no model is dropped."""
         num_truths = len(self.truths)
         num_models = self.channel.num_hypotheses
         # The surveys that have not ended: index of the truth, and index of the run.
@@ -160,18 +173,17 @@ class Surveys:
         return self
 
     @property
-    def squared_ratios(self) -> tuple[FloatArray, IntArray]:
-        """Squared log-likelihood ratios of each truth against each model, and the surveys they come from.
+    def squared_ratios(self) -> SquaredRatios:
+        """Squared log-likelihood ratios of each truth against each model, in the surveys under way.
 
-        Sums ``(truths, K)`` over the surveys under way, and the number of these surveys, ``(truths,)``. Of a
-        truth that is a mixture they say nothing.
+        The truths must be models: a mixture of them has no log-likelihood here.
         """
-        own = np.take_along_axis(
-            self._totals, self.truths[self._truth].argmax(axis=1)[:, None], axis=1
-        )
-        squares = np.zeros((len(self.truths), self.channel.num_hypotheses))
-        np.add.at(squares, self._truth, np.square(own - self._totals))
-        return squares, np.bincount(self._truth, minlength=len(self.truths))
+        true_model = self.truths[self._truth].argmax(axis=1)
+        of_truth = np.take_along_axis(self._totals, true_model[:, None], axis=1)
+        sums = np.zeros((len(self.truths), self.channel.num_hypotheses))
+        np.add.at(sums, self._truth, np.square(of_truth - self._totals))
+        counts = np.bincount(self._truth, minlength=len(self.truths))
+        return SquaredRatios(sums, counts)
 
     def abandon(self, truths: BoolArray) -> None:
         """Play no more surveys of some truths, a mask ``(truths,)``."""
@@ -195,7 +207,7 @@ class Surveys:
             yield slice(start, end)
 
     def _play_group(self, group: slice, length: int) -> None:
-        """Ask ``length`` users in each of some surveys."""
+        """Ask ``length`` users in each survey of a group, and note which models are then dropped."""
         table = _load(self.table)
         runs, run = np.unique(self._run[group], return_inverse=True)
         truth = self._truth[group]
@@ -238,7 +250,15 @@ class Surveys:
         run: IntArray,
         table: FloatArray,
     ) -> FloatArray:
-        """Log-likelihoods ``(surveys, length, K)`` of the messages of all users at once."""
+        """Let all users answer at once; return the log-likelihoods ``(surveys, length, K)`` of the messages.
+
+        Args:
+            contexts: rows of X, ``(runs, length)``.
+            labels: users' labels, ``(surveys, length)``.
+            coins: uniform random numbers of the channel, ``(runs, length, coins)``.
+            run: index of each survey's run, ``(surveys,)``.
+            table: predictions ``(n, K, M)`` at the rows of X.
+        """
         num_models, num_labels = table.shape[1:]
         rows = contexts[run].ravel()
         flat_labels = labels.ravel()
@@ -246,7 +266,10 @@ class Surveys:
         log_likelihoods = np.empty((rows.size, num_models))
         at_once = max(1, _NUMBERS_AT_ONCE // (num_labels + coins.shape[-1] + num_models))
         for row, which in _users_by_row(rows, len(table), at_once, num_models * num_labels):
-            here = table[rows[which]] if row is None else table[row]
+            if row is None:
+                here = table[rows[which]]
+            else:
+                here = table[row]
             uniforms = coins[run[survey[which]], user[which]]
             messages = self.channel.encode(flat_labels[which], here, uniforms)
             log_likelihoods[which] = self.channel.log_likelihood(messages, here)
@@ -260,16 +283,31 @@ class Surveys:
         run: IntArray,
         table: FloatArray,
     ) -> FloatArray:
-        """Log-likelihoods ``(surveys, length, K)`` of messages that depend on those before them."""
+        """Let users answer an adaptive channel in turn; return log-likelihoods ``(surveys, length, K)``.
+
+        The public posterior advances with the messages.
+
+        Args:
+            contexts: rows of X, ``(runs, length)``.
+            labels: users' labels, ``(surveys, length)``.
+            coins: uniform random numbers of the channel, ``(runs, length, coins)``.
+            run: index of each survey's run, ``(surveys,)``.
+            table: predictions ``(n, K, M)`` at the rows of X.
+        """
         posterior = self._posterior
         assert posterior is not None
         constant = len(table) == 1
-        size = 1 if constant else table[0].size
+        size = 1  # numbers of the candidates in a round of a survey, where they are not shared
+        if not constant:
+            size = table[0].size
         rounds = max(1, _NUMBERS_AT_ONCE // (len(labels) * size))
         parts = []
         for start in range(0, labels.shape[1], rounds):
             now = slice(start, start + rounds)
-            here = table[0] if constant else table[contexts[run, now]]
+            if constant:
+                here = table[0]
+            else:
+                here = table[contexts[run, now]]
             uniforms = coins[run, now]
             _, part = send_adaptively(self.channel, posterior, labels[:, now], here, uniforms)
             parts.append(part)
@@ -330,16 +368,18 @@ def draw_labels(
     """
     num_models, num_labels = table.shape[1:]
     labels = np.empty(rows.shape, dtype=np.int64)
-    flat_rows, flat_members, flat_uniforms = rows.ravel(), members.ravel(), uniforms.ravel()
-    flat = labels.ravel()
+    flat_rows = rows.ravel()
+    flat_members = members.ravel()
+    flat_uniforms = uniforms.ravel()
+    flat_labels = labels.ravel()  # a view: what is written here is in `labels`
     at_once = max(1, _NUMBERS_AT_ONCE // num_labels)
     for row, which in _users_by_row(flat_rows, len(table), at_once, num_models * num_labels):
         member = np.minimum(flat_members[which], num_models - 1)
         laws = _laws(table, flat_rows[which], row, member)
-        flat[which] = inverse(laws, flat_uniforms[which])
-    noise = flat_members == num_models
-    flat[noise] = (flat_uniforms[noise] * num_labels).astype(np.int64)
-    return flat.reshape(rows.shape)
+        flat_labels[which] = inverse(laws, flat_uniforms[which])
+    is_uniform = flat_members == num_models
+    flat_labels[is_uniform] = (flat_uniforms[is_uniform] * num_labels).astype(np.int64)
+    return labels
 
 
 def _laws(table: FloatArray, rows: IntArray, row: int | None, members: IntArray) -> FloatArray:
