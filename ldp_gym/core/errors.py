@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -86,7 +87,9 @@ def summarize(error: BaseException) -> str:
     """
     message = printable(" ".join(str(error).split()))
     kind = type(error).__name__
-    return f"{kind}: {message}" if message else kind
+    if not message:
+        return kind
+    return f"{kind}: {message}"
 
 
 def printable(text: str) -> str:
@@ -96,7 +99,7 @@ def printable(text: str) -> str:
         >>> printable("a name\x1b[2J")
         'a name\\x1b[2J'
     """
-    return "".join(char if char in "\n\t" else in_one_line(char) for char in text)
+    return re.sub(r"[^\n\t]+", lambda part: in_one_line(part[0]), text)
 
 
 def in_one_line(text: str) -> str:
@@ -106,7 +109,12 @@ def in_one_line(text: str) -> str:
         >>> in_one_line("two\nlines")
         'two\\nlines'
     """
-    spelled = [
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    ]
+    if text.isprintable():
+        return text
+    spelled = []
+    for char in text:
+        if char.isprintable():
+            spelled.append(char)
+        else:
+            spelled.append(char.encode("unicode_escape").decode())
     return "".join(spelled)

@@ -57,8 +57,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
         'whole'
     """
     path = Path(path)
-    part = path.with_name(f".part-{secrets.token_hex(8)}{path.suffix}")
-    is_ours = False
+    part = path.with_name(f".part-{secrets.token_hex(nbytes=8)}{path.suffix}")
+    is_ours = False  # another's file of that name is not removed
     try:
         _create(part)
         is_ours = True
@@ -68,8 +68,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
         before_file_operation("replace")
         os.replace(part, path)
     except OSError as error:
-        if error.errno is None or (error.filename is not None and Path(error.filename) != part):
+        is_about_other_file = error.filename is not None and Path(error.filename) != part
+        if error.errno is None or is_about_other_file:
             raise
+        # The user knows `path`, not the random name.
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         if is_ours:
@@ -169,19 +171,20 @@ def _arrays_of(described: list[dict[str, Any]], numbers: bytes) -> dict[str, npt
     """Arrays by name, from their descriptions and the bytes of their numbers, one after the other."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     start = 0
-    for one in described:
-        if one["dtype"] not in _DTYPES:
-            raise ValueError(f"array {one['name']!r} has the type {one['dtype']!r}")
-        dtype = np.dtype(one["dtype"])
-        shape = tuple(one["shape"])
-        if any(type(size) is not int or size < 0 for size in shape):
-            raise ValueError(f"array {one['name']!r} has the shape {shape}")
+    for description in described:
+        name = description["name"]
+        if description["dtype"] not in _DTYPES:
+            raise ValueError(f"array {name!r} has the type {description['dtype']!r}")
+        dtype = np.dtype(description["dtype"])
+        shape = tuple(description["shape"])
+        if any(type(size) is not int or size < 0 for size in shape):  # True is an int too
+            raise ValueError(f"array {name!r} has the shape {shape}")
 
         end = start + math.prod(shape) * dtype.itemsize
         if end > len(numbers):
-            raise ValueError(f"array {one['name']!r} is longer than the file")
+            raise ValueError(f"array {name!r} is longer than the file")
         read_only = np.frombuffer(numbers[start:end], dtype).reshape(shape)
-        arrays[str(one["name"])] = read_only.copy()
+        arrays[str(name)] = read_only.copy()
         start = end
     if start != len(numbers):
         raise ValueError(f"{len(numbers) - start} bytes belong to no array")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     """
 
     def __init__(self, kind: str, group: str) -> None:
+        """Make a registry without parts; modules add theirs to :attr:`own`."""
         self.kind = kind
         self.group = group
         self.own: dict[str, Callable[..., T]] = {}
@@ -62,7 +63,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         from importlib.metadata import entry_points  # it would double the time of `import ldp_gym`
 
         points = {point.name: point for point in entry_points(group=self.group)}
-        for name in [name for name, point in points.items() if _top(point.module) in PACKAGES]:
+        ours = [name for name, point in points.items() if _top(point.module) in PACKAGES]
+        for name in ours:
             load_entry_point(points.pop(name), self.kind)
         return points
 
@@ -76,20 +78,24 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         return name in self.own or name in {*self._points, *self.own}
 
     def __getitem__(self, name: str) -> Callable[..., T]:
+        """Class or function that makes the part of this name, or of an address ``module:object``."""
         if not isinstance(name, str):
             raise TypeError(
                 f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}"
             )
-        if name in self:
-            return (
-                self.own[name]
-                if name in self.own
-                else load_entry_point(self._points[name], self.kind)
-            )
+        is_registered = name in self  # this fills `own`
+        if name in self.own:
+            return self.own[name]
+        if is_registered:
+            maker: Callable[..., T] = load_entry_point(self._points[name], self.kind)
+            return maker
         if is_address(name):
             return import_object(name, self.kind)
-        close = difflib.get_close_matches(name, self, n=1, cutoff=0.5)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
+
+        nearest = difflib.get_close_matches(name, self, n=1, cutoff=0.5)
+        hint = "."
+        if nearest:
+            hint = f"; did you mean {nearest[0]!r}?"
         raise ValueError(
             f"unknown {self.kind} {name!r}{hint} Known: {', '.join(self)}. Your own goes by 'module:Object'."
         )
@@ -109,23 +115,30 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     def package_of(self, name: str) -> str:
         """The package, or top-level module, that offers ``name``; it is not imported."""
-        if name in self:
-            address = self.own[name].__module__ if name in self.own else self._points[name].module
-        else:
-            address = name if is_address(name) else str(self[name])  # an unknown name raises
-        return _top(address)
+        is_registered = name in self  # this fills `own`
+        if name in self.own:
+            return _top(self.own[name].__module__)
+        if is_registered:
+            return _top(self._points[name].module)
+        if not is_address(name):
+            self[name]  # an unknown name is an error
+        return _top(name)
 
     def makes(self, name: str) -> bool:
         """Tell if ``name`` is a class or a function; otherwise it is a finished part."""
-        found = self[name]
-        return isinstance(found, type) or _is_function(found)
+        part = self[name]
+        return isinstance(part, type) or _is_function(part)
 
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
         """Make a part from the user's ``options`` and those ``game_parameters`` that it takes.
 
         A game parameter that is None is left to the part.
+
+        Raises:
+            TypeError: for an option that the game decides or that the part does not take, and if a required
+                one is missing.
         """
-        parameters, anything = self._parameters(name)
+        signature = self._parameters(name)
         decided = {key: value for key, value in game_parameters.items() if value is not None}
         for option in options:
             if option in decided:
@@ -133,27 +146,27 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
                     f"the game decides {option!r}, it is not an option of {self.kind} {name!r}: "
                     f"the game has {option}={decided[option]!r}"
                 )
-            if option not in parameters and not anything:
-                takes = (
-                    ", ".join(known for known in parameters if known not in game_parameters)
-                    or "none"
-                )
+            if not signature.takes(option):
+                own_options = [key for key in signature.parameters if key not in game_parameters]
+                known = ", ".join(own_options) or "none"
                 raise TypeError(
-                    f"{self.kind} {name!r} takes no option {option!r}; its options: {takes}"
+                    f"{self.kind} {name!r} takes no option {option!r}; its options: {known}"
                 )
-        taken = {key: value for key, value in decided.items() if anything or key in parameters}
-        for p in parameters.values():
-            if p.default is p.empty and p.name not in {**taken, **options}:
-                raise TypeError(f"{self.kind} {name!r} needs the option {p.name!r}")
-        return self[name](**{**taken, **options})
+
+        taken = {key: value for key, value in decided.items() if signature.takes(key)}
+        arguments = {**taken, **options}
+        for parameter in signature.parameters.values():
+            is_required = parameter.default is parameter.empty
+            if is_required and parameter.name not in arguments:
+                raise TypeError(f"{self.kind} {name!r} needs the option {parameter.name!r}")
+        return self[name](**arguments)
 
     def takes(self, name: str, option: str) -> bool:
         """Tell if the class or function of that name takes the option."""
-        parameters, anything = self._parameters(name)
-        return anything or option in parameters
+        return self._parameters(name).takes(option)
 
-    def _parameters(self, name: str) -> tuple[dict[str, inspect.Parameter], bool]:
-        """Parameters of a name's signature; True if it takes any others too."""
+    def _parameters(self, name: str) -> Signature:
+        """Parameters of the class or function of that name."""
         maker = self[name]
         if not callable(maker):
             raise TypeError(
@@ -162,21 +175,55 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         return read_signature(maker)
 
 
+def _signatures_of(kind: type) -> list[inspect.Signature]:
+    """Signatures of the ``__init__`` methods of a class and its bases, without ``self``."""
+    bases = kind.__mro__[:-1]  # the last one is object, which takes nothing
+    signatures = []
+    for base in bases:
+        if "__init__" in vars(base):
+            signature = inspect.signature(vars(base)["__init__"])
+            _self, *parameters = signature.parameters.values()
+            signatures.append(signature.replace(parameters=parameters))
+    return signatures
+
+
+class Signature(NamedTuple):
+    """Parameters of a class or function.
+
+    Attributes:
+        parameters: parameters that can be given by keyword, by name.
+        takes_any: True if it takes keywords of any other name too.
+    """
+
+    parameters: dict[str, inspect.Parameter]
+    takes_any: bool
+
+    def takes(self, option: str) -> bool:
+        """Tell if it takes a keyword of this name."""
+        return self.takes_any or option in self.parameters
+
+
 @lru_cache(maxsize=256)  # reading a signature takes an eighth of gym.make's time
-def read_signature(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
-    """Parameters by name; a class that takes ``**options`` takes those of its base too."""
-    makers: list[Callable[..., Any]] = [maker]
+def read_signature(maker: Callable[..., Any]) -> Signature:
+    """Read the parameters of a class or function.
+
+    The ``__init__`` of a class that takes ``**options`` is assumed to hand these on to that of its base,
+    whose parameters are then added.
+    """
     if isinstance(maker, type):
-        makers = [vars(cls)["__init__"] for cls in maker.__mro__[:-1] if "__init__" in vars(cls)]
-    found: dict[str, inspect.Parameter] = {}
-    for call in makers:
-        parameters = list(inspect.signature(call).parameters.values())
-        for p in parameters[1:] if isinstance(maker, type) else parameters:
-            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
-                found.setdefault(p.name, p)
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            return found, False
-    return found, bool(makers)
+        signatures = _signatures_of(maker)
+    else:
+        signatures = [inspect.signature(maker)]
+    by_name: dict[str, inspect.Parameter] = {}
+    for signature in signatures:
+        parameters = signature.parameters.values()
+        for parameter in parameters:
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                by_name.setdefault(parameter.name, parameter)
+        hands_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+        if not hands_on:
+            return Signature(by_name, takes_any=False)
+    return Signature(by_name, takes_any=bool(signatures))
 
 
 def is_builtin(maker: Any) -> bool:
@@ -194,7 +241,9 @@ def load_entry_point(point: EntryPoint, kind: str) -> Any:
     try:
         return point.load()
     except (Exception, SystemExit) as error:  # a module may raise anything
-        where = point.dist.name if point.dist is not None else point.module
+        where = point.module
+        if point.dist is not None:
+            where = point.dist.name
         raise BrokenPluginError(
             f"{kind} {point.name!r} of {where} cannot be loaded: {summarize(error)}"
         ) from error
@@ -202,7 +251,10 @@ def load_entry_point(point: EntryPoint, kind: str) -> Any:
 
 def first_sentence(found: Any) -> str:
     """First sentence of an object's docstring, as plain text."""
-    line = " ".join((inspect.getdoc(found) or "").partition("\n\n")[0].split("\n"))
+    docstring = inspect.getdoc(found) or ""
+    first_paragraph, _, _ = docstring.partition("\n\n")
+    line = " ".join(first_paragraph.split("\n"))
+    # A reference such as :class:`~package.Name` becomes Name.
     return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", line).replace("``", "")
 
 
@@ -224,10 +276,9 @@ def is_address(value: object) -> bool:
     """
     if not isinstance(value, str):
         return False
-    module, colon, attribute = value.partition(":")
-    return (
-        bool(colon) and attribute.isidentifier() and all(map(str.isidentifier, module.split(".")))
-    )
+    module, _, attribute = value.partition(":")  # without a colon the attribute is empty
+    names = [*module.split("."), attribute]
+    return all(name.isidentifier() for name in names)
 
 
 def addresses_in(value: Any) -> list[str]:
@@ -258,22 +309,41 @@ def refuse_addresses(value: Any, source: str) -> None:
 
 
 def resolve(value: Any, kind: str) -> Any:
-    """Data that ``"module:object"`` names, from a function by calling it; other values are returned."""
+    """Data that ``"module:object"`` names: the object, or what it returns if it is a function.
+
+    Any other value is returned as it is.
+
+    Args:
+        value: the address, or another value.
+        kind: what the data are, for an error.
+    """
     if not is_address(value):
         return value
-    found = import_object(value, kind)
-    return found() if _is_function(found) else found
+    named = import_object(value, kind)
+    if _is_function(named):
+        return named()
+    return named
 
 
 def plain(value: Any) -> Any:
-    """``value`` as JSON has it: arrays as lists and NumPy's numbers as Python's, in dicts and lists too."""
-    if isinstance(value, np.ndarray):
-        return value.tolist() if value.size <= _MOST_LISTED else value
+    """Return a value in JSON's types, also within dicts and lists.
+
+    Arrays and tuples become lists, and NumPy's numbers become Python's. Arrays that are too large to be
+    lists, and other objects, are returned as they are.
+
+    Example:
+        >>> plain({"rate": np.float64(0.5), "labels": np.array([1, 2])})
+        {'rate': 0.5, 'labels': [1, 2]}
+    """
+    if isinstance(value, np.ndarray) and value.size <= _MOST_LISTED:
+        return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    return [plain(one) for one in value] if type(value) in (list, tuple) else value
+        return {key: plain(item) for key, item in value.items()}
+    if type(value) in (list, tuple):  # a subclass, such as a NamedTuple, means something else
+        return [plain(item) for item in value]
+    return value
 
 
 def _is_function(found: Any) -> bool:

@@ -392,7 +392,7 @@ def describe_object(value: Any) -> Any:
             )
         return f"{value.__module__}:{value.__qualname__}"
     kind: Any = type(value)
-    address, names = describe_object(kind), sorted(read_signature(kind)[0])
+    address, names = describe_object(kind), sorted(read_signature(kind).parameters)
     if (
         names
         and all(hasattr(value, name) for name in names)

@@ -36,34 +36,41 @@ class Scenario:
     """A game's class, truth, channel and nature, made from its :class:`~ldp_gym.engine.rules.Rules`."""
 
     def __init__(self, rules: Rules) -> None:
+        """Make the parties, which check their own numbers, and check that they fit together."""
         self.max_loss = float(rules.max_loss)
         self.losses = load_losses(rules.losses)
-        self.observe_candidates, self.reveal = bool(rules.observe_candidates), bool(rules.reveal)
+        self.observe_candidates = bool(rules.observe_candidates)
+        self.reveal = bool(rules.reveal)
         self.redraws = bool(rules.redraw_hypotheses)
         options = {party: dict(getattr(rules, f"{party}_kwargs") or {}) for party in PARTY_RULES}
-        # The parties check their own numbers.
-        self._class_source, self._class_options = rules.hypotheses, options["hypotheses"]
+        # The truth may have its own number of rounds, which is not known before it is made.
+        first_horizon = rules.rounds or DEFAULT_HORIZON
+        self._class_source = rules.hypotheses
+        self._class_options = options["hypotheses"]
         self._class_parameters = {
             "num_hypotheses": rules.num_hypotheses,
             "num_labels": rules.num_labels,
             "context_dim": rules.context_dim,
             "class_seed": int(rules.class_seed),
             "epsilon": rules.promise["epsilon"],
-            "horizon": (horizon := rules.rounds or DEFAULT_HORIZON),
+            "horizon": first_horizon,
         }
         self.hypotheses = as_hypotheses(
             self._class_source, self._class_parameters, self._class_options
         )
         if self.redraws:
             self._check_redrawable()
-        self.truth = as_truth(rules.truth, self.hypotheses, horizon, options["truth"])
+        self.truth = as_truth(rules.truth, self.hypotheses, first_horizon, options["truth"])
         self.horizon = self._horizon(rules)
         self.channel = self._channel(rules, options["channel"])
         self.nature = self._nature(rules.nature, options["nature"])
-        hypotheses = None if self.redraws else self.hypotheses
+        hypotheses: HypothesisClass | None = self.hypotheses
+        if self.redraws:  # there is no class that all episodes share
+            hypotheses = None
         self.game = Game(hypotheses, self.channel, self.horizon, int(rules.batch))
 
     def _channel(self, rules: Rules, options: Mapping[str, Any]) -> Channel:
+        """Make the channel of a name, or check that the given channel was made for this game."""
         channel = rules.channel
         parameters = {
             "num_hypotheses": self.hypotheses.num_hypotheses,
@@ -71,7 +78,9 @@ class Scenario:
             "horizon": self.horizon,
             **rules.promise,
         }
-        made = CHANNELS.build(channel, parameters, options) if isinstance(channel, str) else channel
+        made = channel
+        if isinstance(channel, str):
+            made = CHANNELS.build(channel, parameters, options)
         if not isinstance(made, Channel):
             raise TypeError(
                 f"channel must be a name or a Channel (made, not its class), got {describe(made)}"
@@ -80,17 +89,18 @@ class Scenario:
             raise TypeError(
                 f"channel_kwargs {sorted(options)} go with a named channel, not with {made!r}"
             )
-        for name, value in parameters.items():
-            has = getattr(made, name)
-            loud = (
-                name == "epsilon" and has == math.inf
-            )  # identity takes any eps, keeps none, and says so
-            if has != value and not loud:
-                raise ValueError(f"{made!r} was made for {name}={has}, not for the game's {value}")
+        for name, wanted in parameters.items():
+            value = getattr(made, name)
+            # The channel "identity" takes any eps, and states that it keeps none.
+            states_no_privacy = name == "epsilon" and value == math.inf
+            if value != wanted and not states_no_privacy:
+                raise ValueError(
+                    f"{made!r} was made for {name}={value}, not for the game's {wanted}"
+                )
         return made
 
     def _horizon(self, rules: Rules) -> int:
-        """T: the rules' own, else the number of rounds of the truth, else the default."""
+        """Number of rounds T: that of the rules, else that of the truth's data, else the default."""
         rounds = self.truth.num_rounds
         if rules.horizon is None:
             return rounds or DEFAULT_HORIZON
@@ -101,6 +111,10 @@ class Scenario:
         return int(rules.horizon)
 
     def _nature(self, nature: str | Nature | None, options: Mapping[str, Any]) -> Nature:
+        """Make the nature, which gives the contexts, or check the given one.
+
+        It is the truth's own if that brings contexts along, else that of the rules, else the class's default.
+        """
         dim = self.hypotheses.context_dim
         if self.truth.nature is not None:
             if nature is not None or options:
@@ -143,12 +157,16 @@ class Scenario:
         return self.prepare_nature(self.hypotheses)
 
     def _check_redrawable(self) -> None:
+        """Raise a ValueError unless other seeds give other classes, and learners see the class they play."""
         source = self._class_source
-        seeded = isinstance(source, str) and HYPOTHESES.takes(source, "class_seed")
-        probe = np.ones(self.hypotheses.context_dim)
-        if not seeded or np.array_equal(
-            self._class_of_seed(0)(probe), self._class_of_seed(1)(probe)
-        ):
+        is_seeded = isinstance(source, str) and HYPOTHESES.takes(source, "class_seed")
+        differs = False
+        if is_seeded:
+            context = np.ones(self.hypotheses.context_dim)
+            first_table = self._class_of_seed(0)(context)
+            second_table = self._class_of_seed(1)(context)
+            differs = not np.array_equal(first_table, second_table)
+        if not differs:
             raise ValueError(
                 f"redraw_hypotheses needs a random class by its name, such as 'dirichlet', so that another "
                 f"seed gives another class; got {source!r} with {self._class_options}"
@@ -161,20 +179,21 @@ class Scenario:
     @cached_property
     def floor(self) -> ClassFloor | None:
         """Floor under the risk if the truth is a uniform member; None where no floor is proved."""
-        private = self.channel.pure and self.channel.epsilon <= LARGEST_EPSILON
-        independent = type(self.nature) is IID or (
-            self.hypotheses.constant and not self.nature.leaks_truth
-        )
-        if self.redraws or not (private and independent and type(self.truth) is Member):
+        is_private = self.channel.pure and self.channel.epsilon <= LARGEST_EPSILON
+        has_silent_contexts = self.hypotheses.constant and not self.nature.leaks_truth
+        has_independent_contexts = type(self.nature) is IID or has_silent_contexts
+        has_member_truth = type(self.truth) is Member
+        if self.redraws or not (is_private and has_independent_contexts and has_member_truth):
             return None
         return class_floor(self.hypotheses, self.horizon, self.channel.epsilon)
 
     def _class_of_seed(self, class_seed: int) -> HypothesisClass:
+        """Make the class of hypotheses that another seed draws."""
         parameters = {**self._class_parameters, "class_seed": class_seed}
         return as_hypotheses(self._class_source, parameters, self._class_options)
 
     def valid_member(self, truth: object) -> int:
-        """``truth`` as the index of the member to play instead of an episode's own."""
+        """Check the index of a member that is to be the truth, instead of a random one."""
         if type(self.truth) is not Member:  # a subclass such as Contaminated is not a member
             raise ValueError(
                 f"a member cannot be chosen where the rules have another truth, {self.truth!r}"
@@ -189,12 +208,15 @@ class Scenario:
     def start_episodes(
         self, generators: Sequence[np.random.Generator], member: int | None = None
     ) -> list[EpisodeStart]:
-        """Draw episodes' truths (or take the given member), and their classes if they are redrawn."""
+        """Draw the truths of episodes, and their classes if these are redrawn.
+
+        Args:
+            generators: a generator per episode.
+            member: index of the hypothesis that is the truth of all episodes; None to draw them.
+        """
+        uniforms = open_uniforms(generators, (self.truth.num_episode_uniforms,))
         # Each episode's numbers side by side in memory: sums of them do not depend on the batch.
-        uniforms = np.ascontiguousarray(
-            open_uniforms(generators, (self.truth.num_episode_uniforms,))
-        )
-        truths = self.truth.draw_episode(uniforms)
+        truths = self.truth.draw_episode(np.ascontiguousarray(uniforms))
         if np.shape(truths)[:1] != (len(generators),):
             expected = f"({len(generators)}, ...)"
             raise ValueError(
@@ -202,15 +224,23 @@ class Scenario:
             )
         if member is not None:
             truths = np.full_like(truths, member)
-        classes = [
-            self._class_of_seed(int(generator.integers(2**63))) if self.redraws else self.hypotheses
-            for generator in generators
-        ]
-        return list(map(EpisodeStart, generators, truths, classes))
+
+        starts = []
+        for generator, truth in zip(generators, truths, strict=True):
+            hypotheses = self.hypotheses
+            if self.redraws:
+                class_seed = int(generator.integers(2**63))
+                hypotheses = self._class_of_seed(class_seed)
+            starts.append(EpisodeStart(generator, truth, hypotheses))
+        return starts
 
     @property
     def observation_space(self) -> gym.spaces.Dict:
-        """Space of observations: messages so far, ``x_t``, ``Ytilde_{t-1}``; the candidates on request."""
+        """Space of observations before round t.
+
+        These are t, the context ``x_t``, the last user's message, and on request the candidates: the
+        hypotheses' distributions at ``x_t``.
+        """
         dim = self.hypotheses.context_dim
         spaces: dict[str, gym.Space[Any]] = {
             "round": gym.spaces.Box(0, self.horizon, (1,), dtype=np.int64),
@@ -239,34 +269,40 @@ class Scenario:
 
     @property
     def num_uniforms(self) -> int:
-        """Number of uniform random numbers per round: for context, truth, label (one) and message."""
-        return self.nature.num_uniforms + self.truth.num_uniforms + 1 + self.channel.num_uniforms
+        """Number of uniform random numbers per round: for the context, truth, label and message."""
+        for_label = 1
+        for_truth = self.truth.num_uniforms
+        return self.nature.num_uniforms + for_truth + for_label + self.channel.num_uniforms
 
     @property
     def constant_fields(self) -> frozenset[str]:
         """Fields of a tape that do not change within an episode."""
         if not self.hypotheses.constant:
             return frozenset()
-        truth = {"distributions", "negentropies", "members"} if self.truth.constant else set()
-        return frozenset({"candidates", *truth})
+        fields = {"candidates"}
+        if self.truth.constant:
+            fields |= {"distributions", "negentropies", "members"}
+        return frozenset(fields)
 
     @property
     def footprint(self) -> int:
         """Approximate size, in numbers, of one round of one episode on a tape."""
-        num_hypotheses, num_labels = self.hypotheses.num_hypotheses, self.hypotheses.num_labels
+        num_hypotheses = self.hypotheses.num_hypotheses
+        num_labels = self.hypotheses.num_labels
         drawn = self.num_uniforms + self.hypotheses.context_dim
-        return drawn + (
-            num_hypotheses + num_labels if self.shares_table else num_hypotheses * num_labels
-        )
+        if self.shares_table:
+            return drawn + num_hypotheses + num_labels  # a weight or loss per hypothesis, and a law
+        return drawn + num_hypotheses * num_labels  # and a table of candidates
 
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
-        """Number of rounds that keep a tape of these episodes below about ``cells`` numbers."""
-        return max(1, min(self.horizon, cells // (episodes * self.footprint)))
+        """Number of rounds that keep a tape of these episodes below about ``cells`` numbers; at least 1."""
+        that_fit = cells // (episodes * self.footprint)
+        return max(1, min(self.horizon, that_fit))
 
 
 @dataclass(frozen=True)
 class EpisodeStart:
-    """An episode's generator, the draw of its truth, and its class."""
+    """Start of an episode: its generator of random numbers, the draw of its truth, and its class."""
 
     generator: np.random.Generator
     truth: npt.NDArray[Any]
