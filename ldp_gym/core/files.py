@@ -57,7 +57,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         'whole'
     """
     path = Path(path)
-    part = path.with_name(f".part-{secrets.token_hex(nbytes=8)}{path.suffix}")
+    part = path.with_name(f".part-{secrets.token_hex(8)}{path.suffix}")
     is_ours = False  # another's file of that name is not removed
     try:
         _create(part)

@@ -115,27 +115,65 @@ def test_bounds_and_optimality_are_for_members(truth, holds):
     assert result.regret.value == pytest.approx(played.regret.mean(), abs=1e-9)
 
 
-@pytest.mark.parametrize(("truth", "paired"), [(None, True), ("all", False)])
-def test_learners_are_compared_on_the_same_episodes_or_not_at_all(truth, paired):
+CHEAP_RULES = {"hypotheses": "dirichlet", "horizon": 50, "channel": "identity"}
+
+
+def result_of(learner, truth=None):
+    """Result of three short episodes without privacy."""
+    experiment = Experiment(CHEAP_RULES, learner, episodes=3, truth=truth)
+    evaluation = ldp_gym.evaluate(learner, CHEAP_RULES, episodes=3, truth=truth)
+    return ExperimentResult(experiment, evaluation, seconds=1.0)
+
+
+def with_losses(result, losses):
+    return replace(result, evaluation=replace(result.evaluation, losses=losses))
+
+
+def test_learners_are_compared_with_bayes_on_the_same_episodes():
+    uniform = result_of("uniform")
+    bayes = result_of("bayes")
+    row = _row(uniform, [bayes, uniform])
+    assert row["over_bayes"].value == pytest.approx((uniform.totals - bayes.totals).mean())
+    assert row["score"] == 0.0
+
+
+def test_learners_are_not_compared_at_their_worst_truths():
     """The worst truths of two learners differ, so that their totals belong to different games."""
-    rules = {"hypotheses": "dirichlet", "horizon": 50, "channel": "identity"}
-    found = []
-    for name in ("uniform", "bayes"):
-        played = ldp_gym.evaluate(name, rules, episodes=3, truth=truth)
-        found.append(
-            ExperimentResult(Experiment(rules, name, episodes=3, truth=truth), played, 1.0)
-        )
-    row = _row(found[0], found)
-    assert [math.isnan(number) for number in (row["over_bayes"].value, row["score"])] == [
-        not paired
-    ] * 2
-    for share in (0.85, 0.95):  # where Bayes saves less than a tenth there is no score
-        little = replace(
-            found[0].evaluation,
-            losses={"kl": share * found[0].evaluation.kl, "tv": found[0].evaluation.tv},
-        )
-        bayes = replace(found[1], evaluation=little)
-        assert math.isnan(_row(bayes, [found[0], bayes])["score"]) is not (paired and share < 0.9)
-    for other in ({}, {"truth": 1}):  # a floor speaks of a uniform truth
-        game = Experiment({**rules, "channel": "split", **other}, "bayes", episodes=3, truth=None)
-        assert math.isnan(_row(replace(found[1], experiment=game), [])["over_floor"]) is bool(other)
+    uniform = result_of("uniform", truth="all")
+    bayes = result_of("bayes", truth="all")
+    row = _row(uniform, [bayes, uniform])
+    assert math.isnan(row["over_bayes"].value)
+    assert math.isnan(row["score"])
+
+
+@pytest.mark.parametrize(("share_of_uniform", "has_score"), [(0.85, True), (0.95, False)])
+def test_a_game_has_scores_if_bayes_saves_a_tenth_of_the_uniform_risk(share_of_uniform, has_score):
+    uniform = result_of("uniform")
+    losses = {"kl": share_of_uniform * uniform.evaluation.kl, "tv": uniform.evaluation.tv}
+    bayes = with_losses(result_of("bayes"), losses)
+    row = _row(bayes, [bayes, uniform])
+    assert math.isnan(row["score"]) is not has_score
+
+
+def test_each_stored_loss_but_kl_is_a_column_of_means_per_round():
+    cumulative = np.array([[10.0, 50.0], [20.0, 100.0], [30.0, 150.0]])  # 3 episodes, 2 checkpoints
+    losses = {"kl": cumulative, "tv": cumulative, "hellinger": 2.0 * cumulative}
+    result = with_losses(result_of("bayes"), losses)
+    row = _row(result, [result])
+    assert row["tv"] == 2.0  # mean total 100, in 50 rounds
+    assert row["hellinger"] == 4.0
+    assert "kl" not in row
+
+
+def over_floor(rules):
+    bayes = result_of("bayes")
+    result = replace(bayes, experiment=Experiment(rules, "bayes", episodes=3))
+    return _row(result, [result])["over_floor"]
+
+
+def test_a_risk_is_compared_with_the_floor_for_a_uniform_truth():
+    assert math.isfinite(over_floor({**CHEAP_RULES, "channel": "split"}))
+
+
+def test_a_risk_is_not_compared_with_the_floor_for_another_truth():
+    assert math.isnan(over_floor({**CHEAP_RULES, "channel": "split", "truth": 1}))
