@@ -42,12 +42,17 @@ class Section:
 
     @property
     def title(self) -> str:
-        return self.suite.title if self.suite else "A suite that is not known here"
+        if self.suite is None:
+            return "A suite that is not known here"
+        return self.suite.title
 
     @property
     def slug(self) -> str:
         """Name for files and links."""
-        return re.sub(r"[^\w-]", "-", self.suite.name if self.suite else f"run-{self.run['id']}")
+        name = f"run-{self.run['id']}"
+        if self.suite is not None:
+            name = self.suite.name
+        return re.sub(r"[^\w-]", "-", name)
 
 
 class Report:
@@ -66,8 +71,12 @@ class Report:
     def __init__(
         self, directory: str | Path, *, trust: bool = False, played: Played | None = None
     ) -> None:
-        self.directory, self._store = Path(directory), Store(directory, read_only=True)
-        self._trust, self._played, self.runs = trust, played or {}, self._store.runs()
+        """Read the runs, and look up the results of the latest one of each suite."""
+        self.directory = Path(directory)
+        self._store = Store(directory, read_only=True)
+        self._trust = trust
+        self._played = played or {}
+        self.runs = self._store.runs()
         if not self.runs and self._store.faults:
             raise DamagedStoreError(
                 f"{self._store.path} has no run that can be read: {self._store.faults}"
@@ -77,9 +86,9 @@ class Report:
                 f"{directory} has no runs yet: run ldp-gym bench --out {directory}"
             )
         latest = {run["suite"]: run for run in self.runs}
-        order = [YourGame.name, *SUITES.own]  # and then other packages' suites
-        names = sorted(latest, key=lambda name: order.index(name) if name in order else len(order))
-        self.sections = [self._section(latest[name]) for name in names]
+        ours = [name for name in (YourGame.name, *SUITES.own) if name in latest]
+        of_others = [name for name in latest if name not in ours]
+        self.sections = [self._section(latest[name]) for name in (*ours, *of_others)]
 
     def write(self) -> Path:
         """Write ``report.html`` and ``figures/SUITE.svg``, ``.png`` into the directory."""
@@ -112,7 +121,7 @@ class Report:
         return self.directory / PAGE
 
     def _section(self, run: Mapping[str, Any]) -> Section:
-        """Latest run of a suite."""
+        """Make the section of a run: with its suite and findings, or with a note why they are not known."""
         section = Section(run)
         try:
             known = self._played.get(section.name) or self._read(section, run["settings"])
@@ -130,24 +139,34 @@ class Report:
 
     def _read(self, section: Section, settings: Mapping[str, Any]) -> tuple[Suite, Results]:
         """Suite of a run, and its results in the store; notes name learners that are not found now."""
-        name, parameters, channels = section.name, settings["parameters"], settings["channels"]
+        name = section.name
+        parameters = settings["parameters"]
+        channels = settings["channels"]
         code = addresses_in([name, channels, parameters])
         if code and not self._trust:
             raise ValueError(
                 f"they name code ({', '.join(code)}), which ldp-gym report --trust imports"
             )
-        suite = YourGame(**parameters) if name == YourGame.name else SUITES[name]()
-        # A learner's module:Class is looked up, but not imported.
-        here = [
-            n for n in settings["learners"] if n in LEARNERS or is_address(n) or is_directory(n)
-        ]
-        section.notes += [
-            f"{n} is not here any more." for n in settings["learners"] if n not in here
-        ]
-        more = {"learners": here, "channels": channels, "episodes": settings["episodes"]}
-        return suite, Results(
-            self._store, suite.experiments(settings["size"], **more), settings["seed"]
+        suite: Suite
+        if name == YourGame.name:
+            suite = YourGame(**parameters)
+        else:
+            suite = SUITES[name]()
+
+        learners = []
+        for learner in settings["learners"]:
+            # A learner's module:Class is not imported here.
+            if learner in LEARNERS or is_address(learner) or is_directory(learner):
+                learners.append(learner)
+            else:
+                section.notes.append(f"{learner} is not here any more.")
+        experiments = suite.experiments(
+            settings["size"],
+            learners=learners,
+            channels=channels,
+            episodes=settings["episodes"],
         )
+        return suite, Results(self._store, experiments, settings["seed"])
 
 
 def _draw(section: Section, directory: Path) -> str:
@@ -157,4 +176,5 @@ def _draw(section: Section, directory: Path) -> str:
     drawing = figures.in_style(section.suite.draw, section.results)
     directory.mkdir(exist_ok=True)
     svg = figures.save_figure(drawing, directory / section.slug)
+    # Ids, and the references to them, begin with the name of the section.
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{section.slug}-", svg[svg.index("<svg") :])
