@@ -233,7 +233,7 @@ def pair_lines(results: Results, position: Callable[[Experiment], float]) -> lis
         totals = [point.totals for point in points]
         risks = [statistics.mean(episodes) for episodes in totals]
         label = f"{learner} on {channel}"
-        if len(points) == 1:
+        if len(points) < 2:  # no slope; none at all if every truth was played
             lines.append(Line(label, x, risks, hue))
             continue
 

@@ -336,7 +336,10 @@ class _Worst(NamedTuple):
 
 
 def _certify(channel: Channel, tables: list[FloatArray]) -> _Worst:
-    """Certify a channel at all tables; return the worst certificate."""
+    """Certify a channel at each table of candidates ``(K, M)``; return the worst certificate.
+
+    A promise of eps = inf is not privacy: it counts as broken.
+    """
     posterior = audit.uniform_posterior(channel)
     try:
         certificates = [audit.certify(channel, table, posterior) for table in tables]

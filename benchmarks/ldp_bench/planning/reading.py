@@ -65,7 +65,7 @@ class Survey:
         self.asked += len(messages)
 
     def read_line(self, line: str) -> None:
-        """Read one answer as :func:`answer_line` wrote it.
+        """Read one answer: a line of JSON with a message and, if needed, a context and a posterior.
 
         Raises:
             ValueError: for a line that is not an answer, a message that the channel does not send, and an

@@ -346,7 +346,7 @@ class _Search:
             file: file of the predictions.
         """
         table = self.prediction.table
-        size = 1  # numbers of the candidates of one user, where they are not shared
+        size = 1  # numbers per user: constant candidates are shared
         if len(table) > 1:
             size = table[0].size
         together = runs_together(channel, len(truths), size, len(numbers))

@@ -297,9 +297,10 @@ class Surveys:
         posterior = self._posterior
         assert posterior is not None
         constant = len(table) == 1
-        size = 1  # numbers of the candidates in a round of a survey, where they are not shared
+        size = 1  # numbers per round of a survey: constant candidates are shared
         if not constant:
             size = table[0].size
+        # As many rounds at a time as keep the candidates of all surveys small.
         rounds = max(1, _NUMBERS_AT_ONCE // (len(labels) * size))
         parts = []
         for start in range(0, labels.shape[1], rounds):
