@@ -142,114 +142,244 @@ def test_labels_have_the_law_that_the_truth_s_formula_gives(name, law):
     assert stats.chisquare(counts[possible], 20_000 * chances[possible]).pvalue > ALPHA
 
 
-def test_a_replay_plays_every_row_once_with_its_context_and_charges_the_log_loss():
-    rules, shuffled = (rules_of(name, horizon=None) for name in ("replay", "shuffled replay"))
-    assert Rules(**rules).scenario().horizon == ROWS
-    assert revealed("label", rules, ROWS) == LOGGED.tolist()
-    orders = [revealed("label", shuffled, ROWS, seed) for seed in (3, 3, 4)]
-    assert orders[0] == orders[1] != orders[2]
-    assert sorted(orders[0]) == sorted(orders[2]) == sorted(LOGGED.tolist())
-    env = gym.make("LDPDist-v0", **shuffled)
+def test_the_horizon_of_a_replay_is_the_number_of_its_rows():
+    assert Rules(**rules_of("replay", horizon=None)).scenario().horizon == 50
+
+
+def test_a_replay_plays_the_logged_labels_in_order():
+    assert revealed("label", rules_of("replay", horizon=None), ROWS) == LOGGED.tolist()
+
+
+def test_a_shuffled_replay_has_an_order_for_each_seed():
+    rules = rules_of("shuffled replay", horizon=None)
+    first = revealed("label", rules, ROWS, seed=3)
+    again = revealed("label", rules, ROWS, seed=3)
+    other = revealed("label", rules, ROWS, seed=4)
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_shuffled_replay_plays_every_label_once(seed):
+    labels = revealed("label", rules_of("shuffled replay", horizon=None), ROWS, seed)
+    assert sorted(labels) == sorted(LOGGED.tolist())
+
+
+def test_a_shuffled_replay_shows_a_label_s_context_and_charges_the_log_loss():
+    env = gym.make("LDPDist-v0", **rules_of("shuffled replay", horizon=None))
     observation, _ = env.reset(seed=0)
     action = np.array([0.1, 0.2, 0.3, 0.35, 0.05])
     for _ in range(ROWS):
         row = np.flatnonzero((observation["context"] == CONTEXTS).all(axis=1)).item()
+        label = LOGGED[row]
         observation, reward, _, _, info = env.step(action)
-        assert (info["label"], info["truth"]) == (LOGGED[row], NO_MEMBER)
-        assert -reward == info["kl"] == pytest.approx(-np.log(action[LOGGED[row]]))
+        assert info["label"] == label
+        assert info["truth"] == NO_MEMBER
+        assert info["kl"] == pytest.approx(-np.log(action[label]))
+        assert reward == -info["kl"]
 
 
-def test_a_switch_comes_when_it_is_said_and_to_another_member():
+def test_given_switches_come_in_their_rounds():
+    """Switches [5, 9], members [0, 3, 0], 20 rounds."""
     assert revealed("truth", rules_of("switches given")) == [0] * 5 + [3] * 4 + [0] * 11
-    for seed in range(30):
-        assert (
-            np.count_nonzero(np.diff(revealed("truth", rules_of("three switches"), seed=seed))) == 3
-        )
 
 
-def draw_episodes(count, *source):
-    truth = as_truth(source[0], CLASS, 20, source[1])
+@pytest.mark.parametrize("seed", range(30))
+def test_each_of_three_switches_is_to_another_member(seed):
+    truths = revealed("truth", rules_of("three switches"), seed=seed)
+    assert np.count_nonzero(np.diff(truths)) == 3
+
+
+def draw_episodes(count, name, options):
+    """Draw what a named truth draws once per episode, for ``count`` episodes of 20 rounds."""
+    truth = as_truth(name, CLASS, 20, options)
     return truth.draw_episode(np.random.default_rng(0).random((count, truth.num_episode_uniforms)))
 
 
-def test_every_round_after_the_first_is_as_likely_to_be_a_switch_to_any_other_member():
-    """A chi-square statistic of 19 rounds; beyond 80 has probability below 1e-8 under uniform switches."""
-    switches, members = np.split(
-        draw_episodes(20_000, "switching", {"num_switches": 2}), [2], axis=1
-    )
-    counts = np.bincount(switches.ravel(), minlength=20)
-    assert counts[0] == 0
-    assert (switches[:, 0] < switches[:, 1]).all()
-    assert stats.chisquare(counts[1:]).statistic < 80.0
-    steps = np.bincount(np.diff(members).ravel() % 4, minlength=4)
-    assert steps[0] == 0, "each member differs from the one before"
-    assert (
-        max(stats.chisquare(each).statistic for each in (steps[1:], np.bincount(members[:, 0])))
-        < 80.0
-    )
+MOST_CHI_SQUARE = 80.0
+"""A chi-square statistic of 19 rounds or fewer exceeds this with probability below 1e-8."""
 
 
-def test_drawn_weights_are_uniform_on_the_simplex():
-    """Of two weights the first is uniform on (0, 1): its mean is within 5 standard errors of 1/2."""
-    weights = draw_episodes(20_000, "mixture", {"members": [0, 1]})
-    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
-    assert (weights[:, 2:] == 0.0).all()
-    assert abs(weights[:, 0].mean() - 0.5) < 5 * np.sqrt(1 / 12 / 20_000)
-    assert abs((weights[:, 0] < 0.1).mean() - 0.1) < 5 * np.sqrt(0.09 / 20_000)
-    twice = draw_episodes(3, "mixture", {"members": [2, 0, 2], "weights": [0.25, 0.5, 0.25]})
-    assert twice.tolist() == [[0.5, 0.0, 0.5, 0.0]] * 3
+@pytest.fixture(scope="module")
+def two_switches():
+    """Rounds of the two switches and numbers of the three members, of 20,000 episodes."""
+    drawn = draw_episodes(20_000, "switching", {"num_switches": 2})
+    rounds = drawn[:, :2]
+    members = drawn[:, 2:]
+    return rounds, members
+
+
+def test_switches_come_in_increasing_rounds(two_switches):
+    rounds, _ = two_switches
+    assert (rounds[:, 0] < rounds[:, 1]).all()
+
+
+def test_no_switch_comes_in_the_first_round(two_switches):
+    rounds, _ = two_switches
+    assert (rounds > 0).all()
+
+
+def test_every_round_after_the_first_is_as_likely_to_have_a_switch(two_switches):
+    rounds, _ = two_switches
+    counts = np.bincount(rounds.ravel(), minlength=20)
+    assert stats.chisquare(counts[1:]).statistic < MOST_CHI_SQUARE
+
+
+def test_every_member_is_as_likely_to_be_the_first(two_switches):
+    _, members = two_switches
+    assert stats.chisquare(np.bincount(members[:, 0])).statistic < MOST_CHI_SQUARE
+
+
+def test_a_switch_is_to_any_other_member_alike(two_switches):
+    _, members = two_switches
+    steps_around_the_four = np.diff(members).ravel() % 4
+    counts = np.bincount(steps_around_the_four, minlength=4)
+    assert counts[0] == 0, "each member differs from the one before"
+    assert stats.chisquare(counts[1:]).statistic < MOST_CHI_SQUARE
+
+
+@pytest.fixture(scope="module")
+def weights_of_two_members():
+    """Weights of the four hypotheses in 20,000 mixtures of hypotheses 0 and 1."""
+    return draw_episodes(20_000, "mixture", {"members": [0, 1]})
+
+
+def test_drawn_weights_sum_to_one(weights_of_two_members):
+    np.testing.assert_allclose(weights_of_two_members.sum(axis=1), 1.0)
+
+
+def test_only_members_of_a_mixture_have_weight(weights_of_two_members):
+    assert (weights_of_two_members[:, 2:] == 0.0).all()
+
+
+def test_drawn_weights_are_uniform_on_the_simplex(weights_of_two_members):
+    """Of two weights the first is uniform on (0, 1): mean 1/2, below 0.1 in a tenth; 5 standard errors."""
+    first = weights_of_two_members[:, 0]
+    assert abs(first.mean() - 0.5) < 5 * np.sqrt(1 / 12 / 20_000)
+    assert abs((first < 0.1).mean() - 0.1) < 5 * np.sqrt(0.09 / 20_000)
+
+
+def test_weights_of_a_member_that_is_given_twice_are_added():
+    options = {"members": [2, 0, 2], "weights": [0.25, 0.5, 0.25]}
+    weights = draw_episodes(3, "mixture", options)
+    np.testing.assert_array_equal(weights, [[0.5, 0.0, 0.5, 0.0]] * 3)
+
+
+MEMBERS_IN_DISGUISE = [
+    ("mixture", {"members": [2]}, 2),
+    ("mixture", {"members": [3, 3]}, 3),
+    ("mixture", {"members": [1, 0], "weights": [1.0, 0.0]}, 1),
+    ("contaminated", {"member": 2, "rho": 0.0}, 2),
+]
+"""Truths that equal a member, and the member's number."""
 
 
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
-        ("mixture", {"members": members}, truth)
-        for members, truth in (([2], 2), ([3, 3], 3), ([1, 0], NO_MEMBER))
-    ]
-    + [("mixture", {"members": [1, 0], "weights": [1.0, 0.0]}, 1)]
-    + [("contaminated", {"member": 2, "rho": 0.0}, 2), ("contaminated", {"member": 2}, NO_MEMBER)],
+        *MEMBERS_IN_DISGUISE,
+        ("mixture", {"members": [1, 0]}, NO_MEMBER),
+        ("contaminated", {"member": 2}, NO_MEMBER),
+    ],
 )
-def test_a_truth_that_equals_a_member_is_reported_as_it(name, options, expected):
+def test_a_truth_that_equals_a_member_is_reported_as_this_member(name, options, expected):
     env = ldp_gym.LDPDistEnv(truth=name, truth_kwargs=options, reveal=True, num_hypotheses=4)
-    assert env.reset(seed=0)[1]["truth"] == expected
-    info = env.step(np.full(16, 1 / 16))[4]
-    assert info["truth"] == expected
-    assert expected == NO_MEMBER or info["comparator"][expected] == pytest.approx(0.0, abs=1e-12)
+    _, info_of_reset = env.reset(seed=0)
+    _, _, _, _, info_of_step = env.step(np.full(16, 1 / 16))
+    assert info_of_reset["truth"] == expected
+    assert info_of_step["truth"] == expected
 
 
-def test_the_comparator_by_hand():
+@pytest.mark.parametrize(("name", "options", "member"), MEMBERS_IN_DISGUISE)
+def test_the_comparator_of_a_member_that_equals_the_truth_is_0(name, options, member):
+    env = ldp_gym.LDPDistEnv(truth=name, truth_kwargs=options, reveal=True, num_hypotheses=4)
+    env.reset(seed=0)
+    _, _, _, _, info = env.step(np.full(16, 1 / 16))
+    assert info["comparator"][member] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def outside_the_class():
+    """Two episodes of ten rounds with the truth [0.7, 0.3] between the hypotheses 0.5 and 0.9."""
     table = [[0.5, 0.5], [0.9, 0.1]]
     rules = {"hypotheses": table, "truth": [0.7, 0.3], "horizon": 10, "channel": "split"}
-    result = ldp_gym.evaluate("uniform", rules, episodes=2)
-    by_hand = [10 * stats.entropy([0.7, 0.3], row) for row in table]
-    np.testing.assert_allclose(result.comparator, [by_hand, by_hand])
-    np.testing.assert_allclose(result.opt, min(by_hand))
-    np.testing.assert_allclose(result.regret, result.kl[:, -1] - min(by_hand))
-    assert "regret" in str(result)
-    member = ldp_gym.evaluate("bayes", rules_of("drawn member"), episodes=3)
-    np.testing.assert_allclose(member.opt, 0.0, atol=1e-12)
-    np.testing.assert_allclose(member.regret, member.kl[:, -1], rtol=1e-12)
+    return ldp_gym.evaluate("uniform", rules, episodes=2)
 
 
-def test_a_resampled_replay_draws_populations_from_the_posterior_of_the_log():
-    """Flat Dirichlet: means 1/n, variances (n - 1) / (n^2 (n + 1)); rows come with these probabilities."""
-    options = {"contexts": CONTEXTS, "labels": LOGGED, "resample": True, "order": "shuffled"}
-    truth = as_truth("replay", CLASS, 40_000, options)
+KL_FROM_0 = 10 * (0.7 * np.log(0.7 / 0.5) + 0.3 * np.log(0.3 / 0.5))
+KL_FROM_1 = 10 * (0.7 * np.log(0.7 / 0.9) + 0.3 * np.log(0.3 / 0.1))
+
+
+def test_the_comparator_by_hand(outside_the_class):
+    expected = [[KL_FROM_0, KL_FROM_1], [KL_FROM_0, KL_FROM_1]]
+    np.testing.assert_allclose(outside_the_class.comparator, expected)
+
+
+def test_opt_is_the_comparator_of_the_best_hypothesis(outside_the_class):
+    assert KL_FROM_0 < KL_FROM_1
+    np.testing.assert_allclose(outside_the_class.opt, KL_FROM_0)
+
+
+def test_the_regret_is_the_total_kl_above_opt(outside_the_class):
+    expected = outside_the_class.kl[:, -1] - KL_FROM_0
+    np.testing.assert_allclose(outside_the_class.regret, expected)
+
+
+def test_an_evaluation_outside_the_class_prints_its_regret(outside_the_class):
+    assert "regret" in str(outside_the_class)
+
+
+def test_opt_is_0_if_the_truth_is_a_member():
+    result = ldp_gym.evaluate("bayes", rules_of("drawn member"), episodes=3)
+    np.testing.assert_allclose(result.opt, 0.0, atol=1e-12)
+
+
+def test_the_regret_is_the_total_kl_if_the_truth_is_a_member():
+    result = ldp_gym.evaluate("bayes", rules_of("drawn member"), episodes=3)
+    np.testing.assert_allclose(result.regret, result.kl[:, -1], rtol=1e-12)
+
+
+RESAMPLED = {"contexts": CONTEXTS, "labels": LOGGED, "resample": True, "order": "shuffled"}
+"""Options of a replay that draws rows of the log again, in random order."""
+
+
+def resampled_rows(horizon, order="shuffled"):
+    """Rows of the log that are played in the first of the episodes below."""
+    truth = as_truth("replay", CLASS, horizon, {**RESAMPLED, "order": order})
     uniforms = np.random.default_rng(0).random((4000, 1))
-    weights = truth.population(uniforms)
-    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
-    np.testing.assert_allclose(weights.mean(axis=0), 1.0 / ROWS, rtol=0.1)
-    assert weights.var() == pytest.approx((ROWS - 1) / (ROWS**2 * (ROWS + 1)), rel=0.03)
     (rows,) = truth.draw_episode(uniforms[:1])
-    assert stats.chisquare(np.bincount(rows, minlength=ROWS), 40_000 * weights[0]).pvalue > ALPHA
-    half = as_truth("replay", CLASS, 20_000, options).draw_episode(uniforms[:1])
-    np.testing.assert_array_equal(
-        half[0], rows[:20_000], "a longer episode begins as a shorter one"
-    )
-    in_order = as_truth("replay", CLASS, 40_000, {**options, "order": "given"}).draw_episode(
-        uniforms[:1]
-    )
-    np.testing.assert_array_equal(in_order[0], np.sort(rows))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def populations():
+    """Probabilities of the 50 rows in 4,000 episodes."""
+    truth = as_truth("replay", CLASS, 40_000, RESAMPLED)
+    return truth.population(np.random.default_rng(0).random((4000, 1)))
+
+
+def test_a_population_of_a_resampled_replay_sums_to_one(populations):
+    np.testing.assert_allclose(populations.sum(axis=1), 1.0)
+
+
+def test_populations_have_the_moments_of_a_flat_dirichlet(populations):
+    """Of n = 50 rows: means 1/n and variances (n - 1) / (n^2 (n + 1))."""
+    np.testing.assert_allclose(populations.mean(axis=0), 1 / 50, rtol=0.1)
+    assert populations.var() == pytest.approx(49 / (50**2 * 51), rel=0.03)
+
+
+def test_resampled_rows_have_the_probabilities_of_their_population(populations):
+    counts = np.bincount(resampled_rows(40_000), minlength=ROWS)
+    assert stats.chisquare(counts, 40_000 * populations[0]).pvalue > ALPHA
+
+
+def test_a_longer_resampled_episode_begins_as_a_shorter_one():
+    np.testing.assert_array_equal(resampled_rows(20_000), resampled_rows(40_000)[:20_000])
+
+
+def test_resampled_rows_in_the_given_order_are_the_shuffled_ones_sorted():
+    in_order = resampled_rows(40_000, order="given")
+    np.testing.assert_array_equal(in_order, np.sort(resampled_rows(40_000)))
 
 
 def named(truth, **options):
@@ -292,11 +422,19 @@ def test_bad_truths_and_logs_are_named(rules, message):
     )
     with pytest.raises(kind, match=message):
         Rules(**rules_of("drawn member", **rules)).scenario()
-    for name in ("pair", "contaminated"):
-        with pytest.raises(ValueError, match="another truth"):
-            ldp_gym.evaluate("bayes", rules_of(name), episodes=1, truth="all")
-        with pytest.raises(ValueError, match="another truth"):
-            gym.make("LDPDist-v0", **rules_of(name)).reset(options={"truth": 1})
+
+
+@pytest.mark.parametrize("name", ["pair", "contaminated"])
+def test_an_evaluation_over_all_members_needs_a_truth_that_is_a_member(name):
+    with pytest.raises(ValueError, match="another truth"):
+        ldp_gym.evaluate("bayes", rules_of(name), episodes=1, truth="all")
+
+
+@pytest.mark.parametrize("name", ["pair", "contaminated"])
+def test_a_reset_to_a_member_needs_a_truth_that_is_a_member(name):
+    env = gym.make("LDPDist-v0", **rules_of(name))
+    with pytest.raises(ValueError, match="another truth"):
+        env.reset(options={"truth": 1})
 
 
 class Model:
@@ -311,26 +449,52 @@ class Model:
         return scores / scores.sum(axis=1, keepdims=True)
 
 
-def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
-    models = {"hypotheses": [Model(0), Model(1)], "channel": "split"}
+CLASSIFIERS = {"hypotheses": [Model(0), Model(1)], "channel": "split"}
+"""Rules whose hypotheses are two fitted classifiers."""
+NAMES = np.array(["ant", "bee", "cow"])[LOGGED % 3]
+"""Logged labels by name."""
+NAMED_LOGS = {"contexts": CONTEXTS, "labels": NAMES}
+
+
+def test_classifiers_ask_for_contexts():
     with pytest.raises(
         ValueError, match=r'truth="replay".*nature="sequence".*nature="iid" asks for'
     ):
-        Rules(**models).scenario()
-    for nature in ({"nature": "iid"}, {"nature": "cycle", "nature_kwargs": {"contexts": CONTEXTS}}):
-        assert Rules(**models, **nature).scenario().horizon == 1000
-    names = np.array(["ant", "bee", "cow"])[LOGGED % 3]
-    logs = {"contexts": CONTEXTS, "labels": names}
-    rules = {**models, "truth": "replay", "truth_kwargs": logs, "reveal": True}
+        Rules(**CLASSIFIERS).scenario()
+
+
+@pytest.mark.parametrize(
+    "nature", [{"nature": "iid"}, {"nature": "cycle", "nature_kwargs": {"contexts": CONTEXTS}}]
+)
+def test_classifiers_play_with_a_nature_that_is_named(nature):
+    assert Rules(**CLASSIFIERS, **nature).scenario().horizon == 1000
+
+
+def test_a_log_may_name_the_labels_as_the_classifiers_do():
+    rules = {**CLASSIFIERS, "truth": "replay", "truth_kwargs": NAMED_LOGS, "reveal": True}
     assert revealed("label", rules, ROWS) == (LOGGED % 3).tolist()
-    with pytest.raises(
-        ValueError, match="'dog' in row 0 is not among the classes: 'ant', 'bee', 'cow'"
-    ):
-        Rules(**{**rules, "truth_kwargs": {**logs, "labels": ["dog", *names[1:]]}}).scenario()
-    models |= {"truth": Model(1), "nature": "iid", "horizon": 300}
-    result = ldp_gym.evaluate("bayes", models, episodes=4)
-    np.testing.assert_allclose(result.comparator[:, 1], 0.0, atol=1e-12)
-    assert result.identification_rate == 1.0
+
+
+def test_a_name_that_the_classifiers_do_not_know_is_refused():
+    logs = {"contexts": CONTEXTS, "labels": ["dog", *NAMES[1:]]}
+    message = "'dog' in row 0 is not among the classes: 'ant', 'bee', 'cow'"
+    with pytest.raises(ValueError, match=message):
+        Rules(**CLASSIFIERS, truth="replay", truth_kwargs=logs).scenario()
+
+
+@pytest.fixture(scope="module")
+def classifier_as_truth():
+    """Four episodes in which the truth is a classifier equal to hypothesis 1."""
+    rules = {**CLASSIFIERS, "truth": Model(1), "nature": "iid", "horizon": 300}
+    return ldp_gym.evaluate("bayes", rules, episodes=4)
+
+
+def test_a_classifier_may_be_the_truth(classifier_as_truth):
+    np.testing.assert_allclose(classifier_as_truth.comparator[:, 1], 0.0, atol=1e-12)
+
+
+def test_a_classifier_that_is_the_truth_is_identified(classifier_as_truth):
+    assert classifier_as_truth.identification_rate == 1.0
 
 
 class ByContext(Truth):
