@@ -41,21 +41,25 @@ def test_hadamard_is_appendix_a(pairs):
     np.testing.assert_allclose(f.table[1::2] - f.table[::2], 0.5 * columns / order, atol=1e-15)
 
 
-def test_hadamard_takes_its_gap_from_the_theorem():
+@pytest.mark.parametrize(
+    ("epsilon", "factor"),
+    [(0.1, math.expm1(0.1) ** 2), (math.log(2), 1.0), (1.0, 1.0), (3.0, 1.0)],
+)
+def test_hadamard_takes_its_gap_from_the_theorem(epsilon, factor):
     """The factor ``min{(e^eps - 1)^2, 1} e^eps``: the minimum is 1 from eps = log 2 on."""
-    for epsilon, factor in (
-        (0.1, math.expm1(0.1) ** 2),
-        (math.log(2), 1.0),
-        (1.0, 1.0),
-        (3.0, 1.0),
-    ):
-        expected = math.sqrt(4 / (9 * 1000 * factor * math.exp(epsilon)))
-        assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
-        assert math.isclose(Hadamard(8, epsilon=epsilon, horizon=1000).gap, expected, rel_tol=1e-12)
-    assert Hadamard(64, epsilon=0.01, horizon=int(theory.hadamard_horizon(64, 0.01))).gap <= 1
-    assert [
-        Hadamard(8, 1, e, t).gap < 1 for e, t in ((1e-6, 10**13), (400.0, 99), (800.0, 99))
-    ] == [True] * 3
+    expected = math.sqrt(4 / (9 * 1000 * factor * math.exp(epsilon)))
+    assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
+    assert math.isclose(Hadamard(8, epsilon=epsilon, horizon=1000).gap, expected, rel_tol=1e-12)
+
+
+def test_the_gap_at_the_least_horizon_of_the_theorem_is_at_most_1():
+    least_horizon = int(theory.hadamard_horizon(64, 0.01))
+    assert Hadamard(64, epsilon=0.01, horizon=least_horizon).gap <= 1
+
+
+@pytest.mark.parametrize(("epsilon", "horizon"), [(1e-6, 10**13), (400.0, 99), (800.0, 99)])
+def test_the_gap_at_an_extreme_epsilon_is_below_1(epsilon, horizon):
+    assert Hadamard(8, 1, epsilon, horizon).gap < 1
 
 
 @pytest.mark.parametrize(
@@ -78,16 +82,33 @@ def test_a_round_has_the_same_candidates_in_every_block_and_layout(labels, dim, 
     )  # a logit of 1,000 has an error of 1e-13
 
 
-def test_other_classes_by_hand():
-    """Softmax of linear logits; supports that do not meet; and labels in parts, which change M only."""
-    base, x = SoftmaxLinear(3, 4, 2, class_seed=4), np.random.default_rng(0).standard_normal((7, 2))
-    np.testing.assert_allclose(base(x[0]), softmax(base.weights @ x[0], axis=-1), rtol=1e-13)
+def test_softmax_linear_is_the_softmax_of_linear_logits():
+    softmax_class = SoftmaxLinear(3, 4, 2, class_seed=4)
+    context = np.random.default_rng(0).standard_normal(2)
+    expected = softmax(softmax_class.weights @ context, axis=-1)
+    np.testing.assert_allclose(softmax_class(context), expected, rtol=1e-13)
+
+
+def test_supports_of_the_disjoint_class_do_not_meet():
     supports = Disjoint(3, 8).table > 0
     assert (supports.sum(axis=0) == 1).all()
+
+
+def test_supports_of_the_disjoint_class_differ_by_one_label_at_most():
+    supports = Disjoint(3, 8).table > 0
     assert sorted(supports.sum(axis=1)) == [2, 3, 3]
-    fine = Refined(base, parts=5)
-    np.testing.assert_allclose(fine(x).reshape(7, 3, 4, 5).sum(axis=-1), base(x), rtol=1e-12)
-    check_hypotheses(fine)
+
+
+def test_the_parts_of_a_refined_label_have_its_probability_together():
+    base = SoftmaxLinear(3, 4, 2, class_seed=4)
+    contexts = np.random.default_rng(0).standard_normal((7, 2))
+    refined = Refined(base, parts=5)
+    sums_of_parts = refined(contexts).reshape(7, 3, 4, 5).sum(axis=-1)
+    np.testing.assert_allclose(sums_of_parts, base(contexts), rtol=1e-12)
+
+
+def test_a_refined_class_keeps_the_contract():
+    check_hypotheses(Refined(SoftmaxLinear(3, 4, 2, class_seed=4), parts=5))
 
 
 @pytest.mark.parametrize(
@@ -112,31 +133,60 @@ def test_callables_are_called_on_batches_where_they_can_be(make):
     check_hypotheses(f)
 
 
-def test_fitted_classifiers_form_a_class():
-    data, labels = make_classification(200, 5, n_informative=3, n_classes=3, random_state=0)
-    models = [LogisticRegression(C=c).fit(data, labels) for c in (0.01, 100.0)]
-    f = as_hypotheses(models, {})
-    assert (f.num_hypotheses, f.num_labels, f.context_dim) == (2, 3, 5)
-    np.testing.assert_allclose(f(data[:4])[:, 1], models[1].predict_proba(data[:4]), rtol=1e-12)
-    check_hypotheses(f)
-    for first, second, error, message in (
-        (models[0], LogisticRegression().fit(data, labels % 2), ValueError, "hypothesis 1 has"),
-        (
-            models[0],
-            LogisticRegression().fit(data[:, :4], labels),
-            ValueError,
-            "1 takes 4 features, not",
-        ),
-        (LogisticRegression(), LogisticRegression(), ValueError, "is it fitted"),
-        (models[0], LogisticRegression(), ValueError, "the same classes: hypothesis 1 has None"),
-        (models[0], LinearSVC(), TypeError, "need predict_proba, .*LinearSVC"),
-    ):
-        with pytest.raises(error, match=message):
-            as_hypotheses([first, second], {})
-    with pytest.raises(
-        ValueError, match="must be fitted on the classes of the hypotheses, .* has None"
-    ):
-        as_truth(LogisticRegression(), f, horizon=9)
+DATA, CLASSES = make_classification(200, 5, n_informative=3, n_classes=3, random_state=0)
+"""200 rows of five features, and the class of each, 0 to 2."""
+
+
+@pytest.fixture(scope="module")
+def classifiers():
+    """Two logistic regressions, one strongly regularised."""
+    strongly_regularised = LogisticRegression(C=0.01).fit(DATA, CLASSES)
+    hardly_regularised = LogisticRegression(C=100.0).fit(DATA, CLASSES)
+    return [strongly_regularised, hardly_regularised]
+
+
+def test_a_class_of_classifiers_has_their_numbers_of_labels_and_features(classifiers):
+    hypotheses = as_hypotheses(classifiers, {})
+    assert hypotheses.num_hypotheses == 2
+    assert hypotheses.num_labels == 3
+    assert hypotheses.context_dim == 5
+
+
+def test_a_class_of_classifiers_gives_their_predicted_probabilities(classifiers):
+    hypotheses = as_hypotheses(classifiers, {})
+    expected = classifiers[1].predict_proba(DATA[:4])
+    np.testing.assert_allclose(hypotheses(DATA[:4])[:, 1], expected, rtol=1e-12)
+
+
+def test_a_class_of_classifiers_keeps_the_contract(classifiers):
+    check_hypotheses(as_hypotheses(classifiers, {}))
+
+
+@pytest.mark.parametrize(
+    ("second", "error", "message"),
+    [
+        (LogisticRegression().fit(DATA, CLASSES % 2), ValueError, "hypothesis 1 has"),
+        (LogisticRegression().fit(DATA[:, :4], CLASSES), ValueError, "1 takes 4 features, not"),
+        (LogisticRegression(), ValueError, "the same classes: hypothesis 1 has None"),
+        (LinearSVC(), TypeError, "need predict_proba, .*LinearSVC"),
+    ],
+    ids=["other classes", "other features", "not fitted", "no probabilities"],
+)
+def test_a_classifier_that_does_not_fit_the_first_is_named(classifiers, second, error, message):
+    with pytest.raises(error, match=message):
+        as_hypotheses([classifiers[0], second], {})
+
+
+def test_classifiers_that_are_not_fitted_are_refused():
+    with pytest.raises(ValueError, match="is it fitted"):
+        as_hypotheses([LogisticRegression(), LogisticRegression()], {})
+
+
+def test_a_classifier_as_truth_must_be_fitted_on_the_classes_of_the_hypotheses(classifiers):
+    hypotheses = as_hypotheses(classifiers, {})
+    message = "must be fitted on the classes of the hypotheses, .* has None"
+    with pytest.raises(ValueError, match=message):
+        as_truth(LogisticRegression(), hypotheses, horizon=9)
 
 
 ROWS = [[0.5, 0.5], [0.9, 0.1]]
