@@ -31,27 +31,41 @@ def as_channel(policy: Any, env: Any, *, progress: float = 0.5) -> AskedBit:
         raise TypeError(
             f"env must be an environment of LDPAsk-v0, got one with the channel {channel!r}"
         )
-    if not callable(policy) and not callable(getattr(policy, "predict", None)):
+    if callable(policy):
+        act = policy
+    elif callable(getattr(policy, "predict", None)):
+        act = partial(mean_action, policy)
+    else:
         raise TypeError(
             f"policy must be a function or have predict(), got {validation.describe(policy)}"
         )
-    act = policy
-    if not callable(policy):
-        act = partial(mean_action, policy)
+
     ask = partial(_questions, act, validation.probability("progress", progress))
-    sizes = channel.num_hypotheses, channel.num_labels, channel.horizon
-    return AskedBit(*sizes, epsilon=channel.epsilon, policy=ask)
+    return AskedBit(
+        channel.num_hypotheses,
+        channel.num_labels,
+        channel.horizon,
+        epsilon=channel.epsilon,
+        policy=ask,
+    )
 
 
 def first_of_env(env: Any, name: str) -> Any:
-    """An attribute of an environment, single or vector, wrapped or not, or of an SB3 ``VecEnv``."""
-    if hasattr(env, "env_is_wrapped"):
+    """Return an attribute of the environment below all wrappers, None if it has none.
+
+    The environment may be single, vector or an SB3 ``VecEnv``, whose first game is asked.
+    """
+    if hasattr(env, "env_is_wrapped"):  # an SB3 VecEnv
         return env.get_attr(name)[0]
-    return getattr(getattr(env, "unwrapped", env), name, None)
+    unwrapped = getattr(env, "unwrapped", env)
+    return getattr(unwrapped, name, None)
 
 
 def mean_action(model: Any, rows: Any) -> Any:
-    """Mean actions of a model of stable-baselines3, with its ``VecNormalize`` if it has one."""
+    """Return the mean actions of an SB3 model at rows of observations.
+
+    If the model was trained with a ``VecNormalize``, that scales the observations first.
+    """
     if hasattr(model, "get_vec_normalize_env"):
         normalizer = model.get_vec_normalize_env()
         if normalizer is not None:
@@ -61,7 +75,13 @@ def mean_action(model: Any, rows: Any) -> Any:
 
 
 def _questions(act: Callable[[Any], Any], progress: float, posterior: FloatArray) -> FloatArray:
-    """Contrasts ``(..., K)`` in [-1, 1] that a policy picks at public posteriors ``(..., K)``."""
+    """Return the contrasts ``(..., K)`` that a policy picks at public posteriors ``(..., K)``.
+
+    Contrasts that leave [-1, 1] are divided by the largest absolute value among the K.
+
+    Raises:
+        ValueError: if they are not finite, or not one per hypothesis.
+    """
     weights = posterior.reshape(-1, posterior.shape[-1])
     observations = observe_posterior(weights, progress)
     contrasts = validation.numbers("contrasts", act(observations))

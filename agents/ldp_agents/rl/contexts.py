@@ -43,28 +43,43 @@ class PolicyNature(Adversary):
         self.policy = validation.function("policy", policy, what)
 
     def contexts(self, view: NatureView) -> FloatArray:
+        """Return the context that the policy picks in each of B games, ``(B, 1, d)``.
+
+        The policy observes what it observes in LDPNature-v0: the posterior of each game, the share
+        t / T of the rounds that have been played, and the expected loss and information of the
+        next round at each of the P contexts in the pool.
+
+        Raises:
+            ValueError: if the policy does not return one index of the pool per game.
+        """
         assert view.posterior is not None, "an adaptive nature gets the public posterior"
         assert view.rounds_left is not None, "an adaptive nature gets the number of rounds left"
         num_games = len(view.rounds)
-        shape = (num_games, len(self.pool))
-        candidates, negentropies, expected_information = view.prepared
-        losses = mixture_loss(view.posterior[:, None], candidates, negentropies)
-        information = expected_information(view.posterior)
+        pool_size = len(self.pool)
 
-        rounds = view.rounds[:, 0]
-        progress = rounds / (rounds + view.rounds_left)
+        # The pool's candidates, their negentropies and the information of messages at them, as
+        # returned by Adversary.prepare: what does not change from round to round.
+        pool_facts = view.prepared
+        posterior_per_context = view.posterior[:, None]
+        losses = mixture_loss(posterior_per_context, pool_facts.candidates, pool_facts.negentropies)
+        information = pool_facts.information(view.posterior)
+
+        rounds_played = view.rounds[:, 0]
+        horizon = rounds_played + view.rounds_left
         observations = observe_pool(
-            view.posterior,
-            progress,
-            np.broadcast_to(losses, shape),
-            np.broadcast_to(information, shape),
+            weights=view.posterior,
+            progress=rounds_played / horizon,
+            losses=np.broadcast_to(losses, (num_games, pool_size)),
+            information=np.broadcast_to(information, (num_games, pool_size)),
         )
-        choices = validation.indices("contexts", self.policy(observations), len(self.pool))
+
+        choices = validation.indices("contexts", self.policy(observations), pool_size)
         if choices.shape != (num_games,):
             raise ValueError(
                 f"the policy must return {num_games} indices of contexts, got shape {choices.shape}"
             )
-        return self.pool[choices][:, None]
+        chosen_contexts = self.pool[choices]
+        return chosen_contexts[:, None]
 
 
 def as_nature(policy: Any, env: Any, *, pool_seed: int = 0) -> PolicyNature:
@@ -91,13 +106,14 @@ def as_nature(policy: Any, env: Any, *, pool_seed: int = 0) -> PolicyNature:
     arguments = first_of_env(env, "arguments")
     if getattr(arguments, "env_id", None) != "LDPNature-v0":
         raise TypeError(f"env must be an environment of LDPNature-v0, got {env!r}")
-    if not callable(policy) and not callable(getattr(policy, "predict", None)):
+    if callable(policy):
+        act = policy
+    elif callable(getattr(policy, "predict", None)):
+        act = partial(mean_action, policy)
+    else:
         raise TypeError(
             f"policy must be a function or have predict(), got {validation.describe(policy)}"
         )
-    act = policy
-    if not callable(policy):
-        act = partial(mean_action, policy)
 
     scenario = first_of_env(env, "scenario")
     redraws_pool = arguments.redraw_hypotheses and arguments.pool is None
@@ -105,4 +121,10 @@ def as_nature(policy: Any, env: Any, *, pool_seed: int = 0) -> PolicyNature:
         pool = None
     else:
         pool = scenario.nature.pool
-    return PolicyNature(scenario.hypotheses.context_dim, act, pool, arguments.pool_size, pool_seed)
+    return PolicyNature(
+        context_dim=scenario.hypotheses.context_dim,
+        policy=act,
+        pool=pool,
+        pool_size=arguments.pool_size,
+        pool_seed=pool_seed,
+    )
