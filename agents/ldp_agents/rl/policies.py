@@ -28,7 +28,11 @@ _SAMPLES = 4
 
 
 def algorithm_class(name: str) -> Any:
-    """Look up the class of an algorithm of stable-baselines3 or sb3-contrib."""
+    """Look up the class of an algorithm of stable-baselines3 or sb3-contrib.
+
+    Raises:
+        ValueError: if the name is not one of those that can be stored.
+    """
     for package, names in _ALGORITHMS.items():
         if name in names:
             with extra("rl", "a policy of stable-baselines3"):
@@ -38,11 +42,16 @@ def algorithm_class(name: str) -> Any:
 
 
 def game_parameters(game: Game) -> dict[str, Any]:
-    """Properties of a game, as JSON, that a policy which was trained on it depends on."""
+    """Return the properties of a game on which a policy trained on it depends, for JSON.
+
+    These are its numbers (eps, delta, K, M, T and the number of users who answer under one
+    posterior), and fingerprints of its class of hypotheses and of its channel's messages.
+    """
     channel = game.channel
     rng = np.random.default_rng(0)
 
-    # Candidates at a few contexts identify the class; messages there, the options of the channel.
+    # Candidates at a few contexts identify the class. A class that changes from episode to episode
+    # has none to identify; any distributions then serve to compute messages.
     if game.hypotheses is None:
         candidates = rng.dirichlet(np.ones(channel.num_labels), channel.num_hypotheses)
         class_fingerprint = "redrawn"
@@ -51,6 +60,7 @@ def game_parameters(game: Game) -> dict[str, Any]:
         candidates = game.hypotheses(contexts)
         class_fingerprint = _fingerprint(candidates)
 
+    # Messages at these candidates identify the options of the channel.
     posterior = None
     if channel.adaptive:
         posterior = game.public_posterior((_SAMPLES,)).weights
@@ -72,7 +82,7 @@ def game_parameters(game: Game) -> dict[str, Any]:
 
 
 def _fingerprint(values: Messages) -> str:
-    """Twelve digits that identify numbers, rounded to six decimals."""
+    """Hash an array, rounded to six decimals, to twelve hexadecimal digits."""
     rounded = np.ascontiguousarray(values, dtype=np.float64).round(6)
     rounded += 0.0  # turns -0.0 into 0.0
     return hashlib.sha256(rounded.tobytes()).hexdigest()[:12]
@@ -116,63 +126,86 @@ class PolicyLearner(Learner):
         super().__init__(game)
         self.algorithm = algorithm
         if self._has_memory():
+            # Without the method that plays a block of rounds, a learner is called once a round.
             self.play = None  # type: ignore[method-assign, assignment]
         self.reset()
 
     def _has_memory(self) -> bool:
-        """Tell if the policy returns a state, which it wants back in the next round."""
-        row = np.zeros((1, self.game.num_hypotheses + 1), dtype=np.float32)
-        _, state = self.algorithm.predict(row, deterministic=True)
+        """Tell if the policy returns a state, as a recurrent network does, and wants it back."""
+        num_features = self.game.num_hypotheses + 1
+        observations = np.zeros((1, num_features), dtype=np.float32)
+        _, state = self.algorithm.predict(observations, deterministic=True)
         return state is not None
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin a new episode in each of the games, which ``batch_shape`` arranges."""
         super().reset(batch_shape)
         self._evidence = RunningEvidence(self.game, batch_shape)
-        self._features = np.zeros((*batch_shape, self.game.num_hypotheses + 1), dtype=np.float32)
-        self._public: PublicPosterior | None = None
-        if self.game.channel.adaptive:
-            self._public = self.game.public_posterior(batch_shape)
 
-        self._begins = np.ones(batch_shape, dtype=np.bool_)
+        # What the policy observes: one number per hypothesis, then t / T. All are 0 at the start.
+        num_features = self.game.num_hypotheses + 1
+        self._features = np.zeros((*batch_shape, num_features), dtype=np.float32)
+
+        # An adaptive channel encodes labels with the public posterior, so decoding needs it too.
+        self._public_posterior: PublicPosterior | None = None
+        if self.game.channel.adaptive:
+            self._public_posterior = self.game.public_posterior(batch_shape)
+
+        # SB3's policies with a memory return it, and forget it in games whose episode starts.
+        self._episode_starts = np.ones(batch_shape, dtype=np.bool_)
         self._memory: Any = None
+
+        # Weights of the hypotheses in the current round, None until the policy has acted.
         self._weights: FloatArray | None = None
 
     def restart(self, mask: BoolArray) -> None:
+        """Begin a new episode in the games of a mask; the others go on."""
         super().restart(mask)
         self._evidence.restart(mask)
         self._features[mask] = 0.0
-        if self._public is not None:
-            self._public.restart(mask)
-        self._begins = self._begins | mask
+        if self._public_posterior is not None:
+            self._public_posterior.restart(mask)
+        self._episode_starts = self._episode_starts | mask
         self._weights = None
 
     def predict(self, candidates: FloatArray) -> FloatArray:
-        """Mixture of the candidates, with weights from the policy's mean action."""
+        """Return mixtures ``(..., M)`` of candidates ``(..., K, M)``, weighted by the policy."""
         # The policy acts once per round, as it may remember what it was shown.
         if self._weights is None:
-            self._weights = self._act(self._features, self._begins)
-            self._begins = np.zeros_like(self._begins)
+            self._weights = self._act(self._features, self._episode_starts)
+            self._episode_starts = np.zeros_like(self._episode_starts)
         return mixture(self._weights, candidates)
 
-    def _act(self, features: FloatRow, begins: BoolArray) -> FloatArray:
-        """Weights ``(..., K)`` at features ``(..., K + 1)``, in games that begin or go on."""
-        logits, self._memory = self.algorithm.predict(
-            features.reshape(-1, features.shape[-1]),
+    def _act(self, features: FloatRow, episode_starts: BoolArray) -> FloatArray:
+        """Return the softmax of the policy's mean action: weights ``(..., K)`` of the hypotheses.
+
+        Args:
+            features: observations ``(..., K + 1)``.
+            episode_starts: whether an episode starts with this round, ``(...)``.
+        """
+        batch_shape = features.shape[:-1]
+        num_features = features.shape[-1]
+
+        # SB3 takes one axis of games.
+        actions, self._memory = self.algorithm.predict(
+            features.reshape(-1, num_features),
             state=self._memory,
-            episode_start=begins.reshape(-1),
+            episode_start=episode_starts.reshape(-1),
             deterministic=True,
         )
-        return softmax(logits.astype(np.float64).reshape(*features.shape[:-1], -1))
+        logits = actions.astype(np.float64).reshape(*batch_shape, -1)
+        return softmax(logits)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
-        public_weights = None
-        if self._public is not None:
-            public_weights = self._public.weights
+        """Add the log-likelihoods of a round's message to the evidence that the policy observes."""
+        posterior_weights = None
+        if self._public_posterior is not None:
+            posterior_weights = self._public_posterior.weights
         log_likelihoods = self.game.channel.log_likelihood(
-            np.asarray(message), candidates, public_weights
+            np.asarray(message), candidates, posterior_weights
         )
-        if self._public is not None:
-            self._public.advance(log_likelihoods)
+        if self._public_posterior is not None:
+            self._public_posterior.advance(log_likelihoods)
 
         one_round = log_likelihoods[..., None, :]
         self._features = self._evidence.along(one_round)[..., 0, :]
@@ -181,19 +214,29 @@ class PolicyLearner(Learner):
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
-        """Predict and learn n rounds: messages ``(B, n, ...)`` to predictions ``(B, n, M)``."""
-        if self._public is not None:
-            if log_likelihoods is None:
-                return play_stepwise(self, candidates, messages)
-            self._public.along(log_likelihoods)
-        elif log_likelihoods is None:
-            log_likelihoods = self.game.channel.log_likelihood(messages, candidates)
+        """Return the predictions of n rounds, ``(B, n, M)``, and learn from their messages.
 
-        after = self._evidence.along(log_likelihoods)
-        before = np.concatenate([self._features[..., None, :], after[..., :-1, :]], axis=-2)
-        self._features = after[..., -1, :]
+        Args:
+            candidates: the hypotheses at the contexts, ``(B or 1, n or 1, K, M)``.
+            messages: ``(B, n, ...)``.
+            log_likelihoods: those of the messages, ``(B, n, K)``, if they are known already.
+        """
+        if log_likelihoods is None and self._public_posterior is not None:
+            # The likelihood of a message depends on the posterior after the message before it.
+            return play_stepwise(self, candidates, messages)
+        if log_likelihoods is None:
+            log_likelihoods = self.game.channel.log_likelihood(messages, candidates)
+        if self._public_posterior is not None:
+            self._public_posterior.along(log_likelihoods)
+
+        # The policy predicts a round from the features before it, and learns from its message.
+        features_at_start = self._features[..., None, :]
+        features_after = self._evidence.along(log_likelihoods)
+        features_before = np.concatenate([features_at_start, features_after[..., :-1, :]], axis=-2)
+        self._features = features_after[..., -1, :]
         self._weights = None
 
-        # Without a memory, where an episode begins makes no difference.
-        begins = np.zeros(before.shape[:-1], dtype=np.bool_)
-        return mixture(self._act(before, begins), candidates)
+        # A policy without a memory ignores where episodes start.
+        episode_starts = np.zeros(features_before.shape[:-1], dtype=np.bool_)
+        weights = self._act(features_before, episode_starts)
+        return mixture(weights, candidates)
