@@ -25,6 +25,9 @@ from ldp_gym.evaluation import Recording, evaluate
 from ldp_gym.statistics import score_estimate
 from ldp_gym.truths.base import Member
 
+SCORE_SEED = TEST.stop // 2
+"""Default seed of a score's first episode: far from the small seeds that people train with."""
+
 with extra("rl", "a score"):
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -75,16 +78,21 @@ def score_policy(
     wrapper: Wrapper | None = None,
     *,
     episodes: int = 64,
-    seed: int = TEST.stop // 2,
+    seed: int = SCORE_SEED,
     deterministic: bool = True,
     **rules: Any,
 ) -> Score:
-    """Score a policy on fresh episodes: 0 is the uniform mixture, 1 is Bayes on the same episodes.
+    """Play a policy on fresh episodes, and return its score between two reference policies.
 
-    In LDPAsk-v0 the score is 0 for random questions and 1 for greedy ones; in LDPNature-v0 it is 0
-    for random contexts and 1 for those of ``adversary``, and may be larger. There a total is a sum
-    of expected losses J(w), negated in LDPNature-v0: it varies far less than the KL. (In LDPAsk-v0
-    it is the KL where the truth is not drawn from the class.)
+    The score is ``(L_0 - L) / (L_0 - L_1)``, where L is the policy's mean total loss, and L_0 and
+    L_1 are those of two reference policies, which score 0 and 1, on the same episodes:
+
+    - LDPDistBox-v0: the uniform mixture (0) and Bayes (1); a total is the KL of an episode.
+    - LDPAsk-v0: random questions (0) and greedy ones (1); a total is the sum over rounds of the
+      expected KL, given the public posterior, which varies far less than the KL itself. If the
+      truth is not drawn from the class, a total is the KL.
+    - LDPNature-v0: random contexts (0) and those of ``adversary`` (1), which may be surpassed; a
+      total is the sum of expected KLs, negated as the policy wants losses to be large.
 
     Args:
         model: a trained algorithm of stable-baselines3 or sb3-contrib, or any object with their
@@ -95,14 +103,14 @@ def score_policy(
             not the one that trains: it is reset, and plays one episode in each game.
         wrapper: puts the wrappers of training around the games.
         episodes: number of episodes, played in lock step; those of a ``VecEnv`` are its games.
-        seed: seed of the first episode: none of those for training, and by default far from the
-            small ones that people train with by hand.
-        deterministic: whether to play the mean action.
+        seed: seed of the first episode; seeds for training are refused.
+        deterministic: whether to play the mean action, in place of a sampled one.
         **rules: keyword arguments of ``gym.make``.
 
     Raises:
-        ValueError: if the episodes do not show that Bayes beats the uniform mixture, or are for
-            training; if the policy was trained with wrappers that are missing here.
+        ValueError: if the episodes do not show that the reference that scores 1 beats the one that
+            scores 0; if their seeds are for training; if the policy was trained with wrappers that
+            are missing here.
     """
     validation.flag("deterministic", deterministic)
     scoring = Scoring(env, wrapper, episodes, seed, rules)
@@ -110,7 +118,12 @@ def score_policy(
 
 
 class References(NamedTuple):
-    """Totals ``(episodes,)`` of what scores 0 and of what scores 1."""
+    """Total losses of the two policies that define the scores 0 and 1.
+
+    Attributes:
+        worst: totals ``(episodes,)`` of the policy that scores 0.
+        best: totals ``(episodes,)`` of the policy that scores 1.
+    """
 
     worst: FloatArray
     best: FloatArray
@@ -120,7 +133,7 @@ class Scoring:
     """Episodes that score any number of policies, made with the arguments of :func:`score_policy`.
 
     Attributes:
-        references: totals of what scores 0, and of what scores 1.
+        references: total losses of the policies that score 0 and 1.
     """
 
     def __init__(
@@ -152,25 +165,28 @@ class Scoring:
 
         self._scenario: Scenario = self._env.get_attr("scenario")[0]
         self._seats: frozenset[Seat] = self._env.get_attr("seats")[0]
+        self.references = self._reference_totals()
+
+    def _reference_totals(self) -> References:
+        """Play the two references, which depend on the seat that the policy takes in the game."""
         if Seat.NATURE in self._seats:
             game = self._env.get_attr("game")[0]
-            self.references = self._played(RandomContexts(game), CostliestToLearn(game))
-        elif Seat.DESIGNER in self._seats:
+            return self._totals_of_policies(RandomContexts(game), CostliestToLearn(game))
+        if Seat.DESIGNER in self._seats:
             game = self._env.get_attr("game")[0]
-            self.references = self._played(RandomQuestions(game), GreedyQuestions(game))
-        else:
-            self.references = self._learners()
+            return self._totals_of_policies(RandomQuestions(game), GreedyQuestions(game))
+        return self._totals_of_learners()
 
-    def _learners(self) -> References:
-        """Total KL ``(episodes,)`` of the uniform mixture, and of Bayes."""
+    def _totals_of_learners(self) -> References:
+        """Return the total KL of the uniform mixture and of Bayes, which play on a recording."""
         recording = Recording(self._scenario)
         episodes = self._env.num_envs
         uniform = evaluate("uniform", recording, episodes=episodes, seed=self._seed)
         bayes = evaluate("bayes", recording, episodes=episodes, seed=self._seed)
         return References(uniform.kl[:, -1], bayes.kl[:, -1])
 
-    def _played(self, worst: Any, best: Any) -> References:
-        """Totals ``(episodes,)`` of two rules for what the agent does."""
+    def _totals_of_policies(self, worst: Any, best: Any) -> References:
+        """Play two hand-made policies, which observe the game without the wrappers of training."""
         games = self._env.unwrapped
         if not isinstance(games, SB3VecEnv):
             raise TypeError(
@@ -179,11 +195,14 @@ class Scoring:
         return References(self._play(games, worst), self._play(games, best))
 
     def __call__(self, model: Any, deterministic: bool = True) -> Score:
-        """Play a policy on the episodes."""
+        """Play a policy on the episodes, and return its score.
+
+        Raises:
+            ValueError: if the episodes do not tell the two references apart.
+        """
         normalizer = self._normalizer(model)
         totals = self._play(self._env, model, normalizer, deterministic)
-        worst, best = self.references
-        estimate = score_estimate(worst, totals, best)
+        estimate = score_estimate(self.references.worst, totals, self.references.best)
         if estimate is None:
             raise ValueError(
                 f"there is no score: {len(totals)} episodes do not show that Bayes beats the "
@@ -198,7 +217,11 @@ class Scoring:
         normalizer: VecNormalize | None = None,
         deterministic: bool = True,
     ) -> FloatArray:
-        """Total losses ``(episodes,)`` of a policy."""
+        """Play a policy for one episode in each game, and return its total losses ``(episodes,)``.
+
+        A round's loss is the negated reward for Nature, the expected KL for a designer whose truth
+        is drawn from the class, and the KL otherwise.
+        """
         games = env.unwrapped
         if isinstance(games, SB3VecEnv):
             games.seed_games(self._seed)
@@ -207,16 +230,22 @@ class Scoring:
 
         observations = env.reset()
         memory: Any = None
-        begins: npt.NDArray[np.bool_] = np.ones(env.num_envs, dtype=np.bool_)
+        episode_starts: npt.NDArray[np.bool_] = np.ones(env.num_envs, dtype=np.bool_)
         totals = np.zeros(env.num_envs)
         for _ in range(self._scenario.horizon):
-            expected_losses = self._losses_before(games)
+            # Before the step, which replaces the posterior and the candidates.
+            expected_losses = self._expected_losses(games)
             if normalizer is not None:
                 observations = normalizer.normalize_obs(observations)
             actions, memory = policy.predict(
-                observations, state=memory, episode_start=begins, deterministic=deterministic
+                observations,
+                state=memory,
+                episode_start=episode_starts,
+                deterministic=deterministic,
             )
-            observations, _, begins, infos = env.step(actions)
+
+            # A game restarts at once when its episode ends, so its next observation is a start.
+            observations, _, episode_starts, infos = env.step(actions)
             if Seat.NATURE in self._seats:
                 totals -= games.rewards
             elif expected_losses is not None:
@@ -225,33 +254,43 @@ class Scoring:
                 totals += [info["kl"] for info in infos]
         return totals
 
-    def _losses_before(self, games: Any) -> FloatArray | None:
-        """In LDPAsk-v0, ``J(w)`` of this round, ``(episodes,)``, if it is the expected KL."""
+    def _expected_losses(self, games: Any) -> FloatArray | None:
+        """Return Bayes' expected KL in the next round of LDPAsk-v0, ``(episodes,)``.
+
+        It is ``sum_k w_k KL(f_k, sum_j w_j f_j)``, where w is the public posterior and f_1 to f_K
+        are the candidates. None in other games, and where the truth is not drawn from the class:
+        then w is not the distribution of the truth.
+        """
         truth = self._scenario.truth
         drawn_from_class = type(truth) is Member and truth.member is None
         if Seat.DESIGNER not in self._seats or not drawn_from_class:
             return None
-        weights = games.observations[:, : self._scenario.game.num_hypotheses].astype(np.float64)
+
+        # An observation of LDPAsk-v0 begins with the posterior's K weights.
+        num_hypotheses = self._scenario.game.num_hypotheses
+        posterior = games.observations[:, :num_hypotheses].astype(np.float64)
         candidates = games.get_attr("candidates", indices=0)[0]
-        return mixture_loss(weights, candidates, negentropy(candidates))
+        return mixture_loss(posterior, candidates, negentropy(candidates))
 
     def _normalizer(self, model: Any) -> VecNormalize | None:
-        """The model's ``VecNormalize``, if it has to scale the observations.
+        """Return the model's ``VecNormalize``, if it has to scale the observations.
+
+        None for a model that was trained without one, or if the environment has one itself.
 
         Raises:
-            TypeError: if the model is no policy.
+            TypeError: if the model has no ``predict()``.
             ValueError: if wrappers of its training are missing.
         """
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
                 f"model must have predict() as in SB3, got {validation.describe(model)}"
             )
-        shown = self._env.observation_space
-        trained = getattr(model, "observation_space", None)
-        if trained is not None and trained.shape != shown.shape:
+        space = self._env.observation_space
+        trained_space = getattr(model, "observation_space", None)
+        if trained_space is not None and trained_space.shape != space.shape:
             raise ValueError(
-                f"the policy was trained on observations of shape {trained.shape}, not "
-                f"{shown.shape}: name its game, and its wrappers if it has any, as in "
+                f"the policy was trained on observations of shape {trained_space.shape}, not "
+                f"{space.shape}: name its game, and its wrappers if it has any, as in "
                 f"wrapper=lambda env: VecFrameStack(env, 4)"
             )
         if unwrap_vec_normalize(self._env) is not None:
@@ -263,7 +302,7 @@ class Scoring:
         # SB3 keeps the original observations only where a VecNormalize scales them.
         was_scaled = isinstance(model, OnPolicyAlgorithm) and model._last_original_obs is not None
         lost = was_scaled and normalizer is None
-        misfit = normalizer is not None and normalizer.observation_space.shape != shown.shape
+        misfit = normalizer is not None and normalizer.observation_space.shape != space.shape
         if lost or misfit:
             raise ValueError(
                 "the policy was trained with VecNormalize, whose statistics are missing: hand them "
@@ -273,12 +312,24 @@ class Scoring:
         return normalizer
 
 
+class TrainingScore(NamedTuple):
+    """Score of a policy during its training.
+
+    Attributes:
+        steps: number of rounds that it had trained for.
+        score: the score.
+    """
+
+    steps: int
+    score: float
+
+
 class ScoreEvalCallback(BaseCallback):
     """SB3 callback that scores the policy on fixed episodes and keeps the best model.
 
-    It logs ``eval/score``, which is :func:`score_policy`'s. As the score is paired with its
-    references on the same episodes, its standard error is a fraction of that of the mean return of
-    as many episodes.
+    It logs the score of :func:`score_policy` as ``eval/score``. The policy and the references of
+    the score play the same episodes, so its standard error is a fraction of that of the mean return
+    over as many episodes.
 
     Args:
         env: the id of the game, or an SB3 ``VecEnv`` that is not the one that trains.
@@ -286,11 +337,11 @@ class ScoreEvalCallback(BaseCallback):
         directory: where ``best_model.zip`` goes, with ``vecnormalize.pkl`` if the model has one.
         wrapper: puts the wrappers of training around the games.
         episodes: number of episodes of a score.
-        seed: seed of the first of them; by default from those for choices between agents.
+        seed: seed of the first of them; by default the first seed for validation.
         **rules: keyword arguments of ``gym.make``.
 
     Attributes:
-        scores: all scores, as ``(steps, score)``.
+        scores: all scores in the order of training, as ``(steps, score)``.
     """
 
     def __init__(
@@ -310,26 +361,33 @@ class ScoreEvalCallback(BaseCallback):
         if directory is not None:
             self._directory = validation.path("directory", directory)
         self._scoring = Scoring(env, wrapper, episodes, seed, rules)
-        self.scores: list[tuple[int, float]] = []
+        self.scores: list[TrainingScore] = []
 
     def _on_training_start(self) -> None:
-        # An earlier training of the model may have counted otherwise.
-        self._due = self.num_timesteps + self._every
+        """Schedule the first score, ``every`` rounds after the current one."""
+        # The count need not be 0: a model can be trained further.
+        self._next_score = self.num_timesteps + self._every
 
     def _on_step(self) -> bool:
-        if self.num_timesteps >= self._due:
-            self._due = self.num_timesteps + self._every
+        """Score the policy if a score is due; return True, so that training goes on."""
+        if self.num_timesteps >= self._next_score:
+            self._next_score = self.num_timesteps + self._every
             self._score()
         return True
 
     def _on_training_end(self) -> None:
-        if not self.scores or self.scores[-1][0] != self.num_timesteps:
-            self._score()
+        """Score the final policy, unless the last step has just done so."""
+        if self.scores:
+            latest = self.scores[-1]
+            if latest.steps == self.num_timesteps:
+                return
+        self._score()
 
     def _score(self) -> None:
+        """Score the policy, log the score, and save the model if no score before was as good."""
         score = float(self._scoring(self.model))
-        is_best = all(score > other for _, other in self.scores)
-        self.scores.append((self.num_timesteps, score))
+        is_best = all(score > earlier.score for earlier in self.scores)
+        self.scores.append(TrainingScore(self.num_timesteps, score))
         self.logger.record("eval/score", score)
         if is_best and self._directory is not None:
             self._save(self._directory)

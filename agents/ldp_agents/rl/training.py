@@ -15,7 +15,7 @@ import ldp_gym
 from ldp_agents.rl import amortized, sb3
 from ldp_agents.rl.learner import Model
 from ldp_agents.rl.policies import PolicyLearner, game_parameters
-from ldp_agents.rl.scoring import Score, Scoring
+from ldp_agents.rl.scoring import SCORE_SEED, Score, Scoring
 from ldp_agents.rl.settings import NUM_ROUNDS, settings_of
 from ldp_agents.rl.storage import MODEL, MODEL_PACKAGES, load, save
 from ldp_gym import Game
@@ -24,7 +24,7 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import versions, write_text
 from ldp_gym.core.registry import refuse_addresses
-from ldp_gym.core.seed_ranges import TEST, VALIDATION
+from ldp_gym.core.seed_ranges import VALIDATION
 from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import Rules
 from ldp_gym.statistics import score_estimate
@@ -48,12 +48,12 @@ SCORES = "scores.jsonl"
 FINAL_EPISODES = 128
 """Number of test episodes of the score at the end."""
 
-FINAL_SEED = TEST.stop // 2
-"""Seed of the first of them, as of ``score_policy``."""
+FINAL_SEED = SCORE_SEED
+"""Seed of the first test episode of the score at the end."""
 
 
 def trainers() -> dict[str, Callable[[Config, ProgressCallback], Any]]:
-    """Training function of each algorithm, by name."""
+    """Return the training function of each algorithm, by the algorithm's name."""
     by_reward = dict.fromkeys(sb3.SB3_ALGORITHMS, sb3.fit_sb3)
     return {**by_reward, "amortized": amortized.fit_amortized}
 
@@ -85,7 +85,7 @@ class Config:
     observation: str = "evidence"
 
     def __post_init__(self) -> None:
-        """Check the configuration, and complete the settings."""
+        """Check the configuration, add default settings, and convert the rules to JSON's types."""
         validation.text("algorithm", self.algorithm)
         validation.whole("steps", self.steps, least=1)
         validation.seed("seed", self.seed)
@@ -185,9 +185,14 @@ def train_agent(
 
 
 def final_score(config: Config, model: Any, learner: MakeLearner | None) -> Score | None:
-    """Score a trained agent on the test episodes."""
+    """Score a trained agent on the test episodes: 0 is the uniform mixture, 1 is Bayes.
+
+    A policy that reads raw messages cannot be a learner (None), and plays the environment itself.
+    Returns None if the agent, or a reference, cannot read the channel's messages, or if the
+    episodes do not show that Bayes beats the uniform mixture.
+    """
     if learner is None:
-        scoring = _scoring(config, FINAL_EPISODES, FINAL_SEED)
+        scoring = _scoring_on_messages(config, FINAL_EPISODES, FINAL_SEED)
         return scoring(model)
 
     totals = _totals(learner, config.rules, FINAL_EPISODES, FINAL_SEED)
@@ -201,23 +206,24 @@ def final_score(config: Config, model: Any, learner: MakeLearner | None) -> Scor
     return Score(estimate.value, estimate.low, estimate.high, totals)
 
 
-def _scoring(config: Config, episodes: int, seed: int) -> Scoring:
-    """Episodes of the configuration's game for policies that read raw messages."""
+def _scoring_on_messages(config: Config, episodes: int, seed: int) -> Scoring:
+    """Return the scoring of policies that read raw messages, on the configuration's game."""
     rules = {**config.rules, "observation": config.observation}
-    return Scoring("LDPDistBox-v0", None, episodes, seed, rules)
+    return Scoring(env="LDPDistBox-v0", wrapper=None, episodes=episodes, seed=seed, rules=rules)
 
 
 def _totals(
     learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int, seed: int
 ) -> FloatArray | None:
     """Total KL ``(episodes,)`` of a learner; None where it cannot read the channel's messages."""
-    try:
-        with warnings.catch_warnings():
-            # Whether the agent does well outside of its training, its score will say.
-            warnings.simplefilter("ignore", OutsideTrainingWarning)
-            return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=seed).kl[:, -1]
-    except IncompatibleChannelError:
-        return None
+    with warnings.catch_warnings():
+        # The score shows whether the agent does well outside of its training.
+        warnings.simplefilter("ignore", OutsideTrainingWarning)
+        try:
+            evaluation = ldp_gym.evaluate(learner, rules, episodes=episodes, seed=seed)
+        except IncompatibleChannelError:
+            return None
+    return evaluation.kl[:, -1]
 
 
 class _Progress:
@@ -239,14 +245,16 @@ class _Progress:
     def __call__(self, steps: int, make_model: Callable[[], Any]) -> None:
         """Save and score the model if a score is due after so many rounds."""
         num_due = steps * self._scores // self._config.steps
-        if num_due > self._num_scored and steps < self._config.steps:
+        # The score at the end is taken when the training is over, with the final model.
+        is_finished = steps >= self._config.steps
+        if num_due > self._num_scored and not is_finished:
             self._num_scored = num_due
             model = make_model()
             save(model, self._out)
             self.score(steps, model)
 
     def score(self, steps: int, model: Any) -> None:
-        """Play held-out episodes, print the total KL, and write it down."""
+        """Play held-out episodes; print the mean total KL and add it to the file of scores."""
         risks = {"kl": self._risk_of_model(model), **self._references}
         known = [f"{name} {risk:.1f}" for name, risk in risks.items() if risk is not None]
         self._console.print(f"{steps:,} rounds: {', '.join(known)}")
@@ -257,7 +265,11 @@ class _Progress:
         write_text(self._out / SCORES, "\n".join(self._lines) + "\n")
 
     def _risk_of_model(self, model: Any) -> float | None:
-        """Mean total KL of a model, as it is now: a stored one would have other random numbers."""
+        """Mean total KL of a model on the held-out episodes, if it can play them.
+
+        The model itself plays, not the stored copy: stable-baselines3 seeds the global random
+        generators when it reads a policy, which would change the training that follows.
+        """
         if isinstance(model, Model):
             return self._risk(model)
         if self._config.observation == "message":
@@ -270,7 +282,8 @@ class _Progress:
 
     @cached_property
     def _raw_scoring(self) -> Scoring:
-        return _scoring(self._config, self._episodes, VALIDATION.start)
+        """Held-out episodes for policies that read raw messages, made once for all scores."""
+        return _scoring_on_messages(self._config, self._episodes, VALIDATION.start)
 
     def _risk(self, learner: str | MakeLearner) -> float | None:
         """Mean total KL of a learner on the held-out episodes, if it can play them."""
