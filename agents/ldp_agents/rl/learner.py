@@ -71,7 +71,7 @@ class NetworkLearner(ExponentialWeights):
             )
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The learned log-likelihoods, negated."""
+        """Return the negated learned log-likelihoods ``(..., K)`` of messages."""
         log_likelihoods = network.learned_log_likelihood(
             self._relation, self._node_weights, messages, candidates, self.posterior
         )
@@ -91,7 +91,16 @@ def smoothing_of(game: Game) -> Clipping:
 
 
 def describe_outside(trained_on: Mapping[str, Any], game: Game) -> str:
-    """Say in words how a game lies outside of ``trained_on``; an empty text if it does not."""
+    """Describe how a game lies outside of the games that a model was trained on.
+
+    Args:
+        trained_on: ``[least, largest]`` for any of ``epsilon``, ``K``, ``M`` and ``T``, and the
+            names of the families of ``classes``.
+        game: the public rules of the game.
+
+    Returns:
+        The differences in words, an empty string if there are none.
+    """
     numbers = {
         "epsilon": game.channel.epsilon,
         "K": game.num_hypotheses,
@@ -100,9 +109,12 @@ def describe_outside(trained_on: Mapping[str, Any], game: Game) -> str:
     }
     differences = []
     for key, number in numbers.items():
+        # A key that is missing is not checked: any number lies within its own range.
         least, largest = trained_on.get(key, (number, number))
         if not least <= number <= largest:
-            symbol = "eps" if key == "epsilon" else key
+            symbol = key
+            if key == "epsilon":
+                symbol = "eps"
             differences.append(f"{symbol} = {number:g}, trained on {least:g} to {largest:g}")
 
     # The public rules of a redrawn class do not say its family.

@@ -39,12 +39,12 @@ def make_algorithm(
         **options: further keyword arguments of its class, such as ``policy_kwargs``.
     """
     arguments = {key: value for key, value in settings.items() if key not in _OF_THE_RUN}
-    kind = algorithm_class(SB3_ALGORITHMS[name])
-    return kind(settings["policy"], env, seed=seed, device="cpu", **arguments, **options)
+    make = algorithm_class(SB3_ALGORITHMS[name])
+    return make(settings["policy"], env, seed=seed, device="cpu", **arguments, **options)
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
-    """Check what SB3 does not check, or says in words that do not help."""
+    """Check the settings that SB3 does not check, or rejects with an unclear message."""
     validation.probability("gamma", settings["gamma"])
     if "learning_rate" in settings:
         validation.positive("learning_rate", settings["learning_rate"])
@@ -57,7 +57,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 
 
 def fit_sb3(config: Config, progress: ProgressCallback) -> Any:
-    """Train an algorithm of stable-baselines3 on the game of the configuration."""
+    """Train an algorithm of stable-baselines3 on the configuration's game, and return it."""
     torch.set_num_threads(1)
     num_envs = config.settings["n_envs"]
     env = make_sb3_env("LDPDistBox-v0", num_envs, **config.rules, observation=config.observation)

@@ -22,6 +22,7 @@ NUM_ROUNDS = "n_timesteps"
 
 @cache
 def _read_file() -> dict[str, dict[str, Any]]:
+    """Default settings by the name of an algorithm, read once."""
     return dict(yaml.safe_load(SETTINGS_FILE.read_text("utf-8")))
 
 
@@ -43,7 +44,10 @@ def settings_of(algorithm: str, changes: Mapping[str, Any] | None = None) -> dic
     if algorithm not in _read_file():
         raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(algorithms())}")
     settings = dict(_read_file()[algorithm])
-    for name, value in (changes or {}).items():
+    if changes is None:
+        return settings
+
+    for name, value in changes.items():
         if name not in settings:
             listed = ", ".join(f"{known}={default}" for known, default in settings.items())
             raise ValueError(f"{algorithm} has no setting {name!r}; it has {listed}")
@@ -52,7 +56,7 @@ def settings_of(algorithm: str, changes: Mapping[str, Any] | None = None) -> dic
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:
-    """The value of a setting, which must be of the default's kind."""
+    """Check that the value of a setting has the type of the default, and return it."""
     if isinstance(default, list):
         kind = type(default[0])
         if not isinstance(value, list) or not all(type(part) is kind for part in value):

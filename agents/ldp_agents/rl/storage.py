@@ -83,8 +83,10 @@ def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
     trust = validation.flag("trust", trust)
     if not (path / MODEL).exists():
         raise FileNotFoundError(f"no {MODEL} in {path}, which save() and 'ldp-gym train' write")
+
     card, arrays = read_model(path)
-    if _POLICY not in card:
+    holds_network = _POLICY not in card
+    if holds_network:
         parameters = {name: array.astype(np.float64) for name, array in arrays.items()}
         return Model(parameters, card.pop("trained_on"), card)
     if not trust:
@@ -110,6 +112,12 @@ class StoredPolicy:
         return dict(card["config"]["rules"])
 
     def __call__(self, game: Game) -> PolicyLearner:
+        """Read the policy, and return it as a learner of a game.
+
+        Raises:
+            IncompatibleChannelError: if the policy reads raw messages, or the game differs from
+                the one that it was trained on.
+        """
         card, _ = read_model(self.directory)
         if card["config"].get("observation") == "message":
             raise IncompatibleChannelError(
@@ -128,7 +136,32 @@ class StoredPolicy:
 
 
 def _policy_card(model: Any) -> dict[str, Any]:
-    """The card of an SB3 model: its game, from the environment that it was trained in."""
+    """Describe an SB3 model that was trained on LDPDistBox-v0: its game, steps and versions.
+
+    Raises:
+        TypeError: if it is not a model of SB3, its environment is not LDPDistBox-v0, or a wrapper
+            changes observations or actions.
+        ValueError: if its class is not one of the libraries' own.
+    """
+    _check_algorithm(model)
+    arguments = _box_arguments(model)
+    _check_spaces(model, arguments)
+    name = type(model).__name__
+    return {
+        _POLICY: name,
+        "trained_on": game_parameters(arguments.scenario().game),
+        "config": {
+            "algorithm": name,
+            "rules": json.loads(arguments.to_json()),
+            "observation": arguments.observation,
+            "steps": int(model.num_timesteps),
+        },
+        "versions": versions(*MODEL_PACKAGES),
+    }
+
+
+def _check_algorithm(model: Any) -> None:
+    """Check that a model is an algorithm of the libraries, trained without ``VecNormalize``."""
     name = type(model).__name__
     if not callable(getattr(model, "get_env", None)):
         raise TypeError(
@@ -141,6 +174,10 @@ def _policy_card(model: Any) -> dict[str, Any]:
             "a learner cannot repeat VecNormalize: train without it, the features are scaled"
         )
 
+
+def _box_arguments(model: Any) -> BoxArguments:
+    """Return the arguments of the LDPDistBox-v0 that an SB3 model was trained on."""
+    name = type(model).__name__
     env = model.get_env()
     spec = None
     if env is not None:
@@ -154,6 +191,11 @@ def _policy_card(model: Any) -> dict[str, Any]:
         raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {spec.id}")
 
     arguments: BoxArguments = env.get_attr("arguments")[0]
+    return arguments
+
+
+def _check_spaces(model: Any, arguments: BoxArguments) -> None:
+    """Check that a model's observations and actions are those of the game, without wrappers."""
     scenario = arguments.scenario()
     game = scenario.game
     if arguments.observation == "evidence":
@@ -166,17 +208,6 @@ def _policy_card(model: Any) -> dict[str, Any]:
             f"a learner cannot repeat wrappers that change observations or actions: train on the "
             f"environment as it is, got {model.observation_space} and {model.action_space}"
         )
-    return {
-        _POLICY: name,
-        "trained_on": game_parameters(game),
-        "config": {
-            "algorithm": name,
-            "rules": json.loads(arguments.to_json()),
-            "observation": arguments.observation,
-            "steps": int(model.num_timesteps),
-        },
-        "versions": versions(*MODEL_PACKAGES),
-    }
 
 
 class StoredModel(NamedTuple):
