@@ -92,67 +92,84 @@ class SB3VecEnv(VecEnv):
     def seed(self, seed: int | None = None) -> list[int]:
         """Choose the seeds of the next reset: game i gets ``first_seed + runs_apart * seed + i``.
 
-        Without a number SB3 draws one, below 2^32.
+        Without a number SB3 draws one, below 2^32. Returns the seeds of the games.
         """
         run = super().seed(seed)[0]
         return self.seed_games(self._first_seed + self._runs_apart * run)
 
     def seed_games(self, first_seed: int) -> list[int]:
-        """Choose the seeds of the next reset: game i gets ``first_seed + i``."""
+        """Choose and return the seeds of the next reset: game i gets ``first_seed + i``."""
         self._seeds = [first_seed + i for i in range(self.num_envs)]
         return self._seeds
 
     def reset(self) -> Any:
-        """Begin an episode in all games, with the seeds chosen since the last reset, if any."""
+        """Begin an episode in all games, and return their observations.
+
+        The seeds and options that were chosen since the last reset are used once.
+        """
         seeds = None
         if any(seed is not None for seed in self._seeds):
             seeds = list(self._seeds)
         options = self._shared_options()
         observations, infos = self.envs.reset(seed=seeds, options=options)  # type: ignore[arg-type]
-        self.reset_infos = _rows_of(infos, self.num_envs)
+        self.reset_infos = _split_infos(infos, self.num_envs)
         self._reset_seeds()
         self._reset_options()
         self.observations = observations
         return observations
 
     def _shared_options(self) -> dict[str, Any] | None:
-        """The reset options of all games, which must be the same."""
+        """Return the reset options of the games, None if there are none.
+
+        Raises:
+            ValueError: if they differ between games.
+        """
         first = self._options[0]
         if any(options != first for options in self._options):
             raise ValueError(f"the games share their reset options, got {self._options}")
         return first or None
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
+        """Keep the actions of all games for :meth:`step_wait`, which plays them."""
         self._actions = actions
 
     def step_wait(
         self,
     ) -> tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]:
+        """Play a round in all games: observations, rewards ``(B,)``, ends ``(B,)`` and infos.
+
+        A game whose episode ends restarts at once. As SB3 expects, its observation is then the
+        first of the next episode, and its info is that of the episode that has ended, with the
+        last observation as ``terminal_observation``.
+        """
         observations, rewards, terminated, truncated, infos = self.envs.step(self._actions)
         final_obs = infos.pop("final_obs", None)
         final_info = infos.pop("final_info", {})
         ended = infos.pop("_final_obs", np.zeros(self.num_envs, dtype=np.bool_))
         infos.pop("_final_info", None)
 
-        rows = _rows_of(infos, self.num_envs)
-        last_rows = _rows_of(final_info, self.num_envs)
+        # One dict per game. Where an episode has ended, Gymnasium's info is of the reset.
+        info_dicts = _split_infos(infos, self.num_envs)
+        final_dicts = _split_infos(final_info, self.num_envs)
         for i in np.flatnonzero(ended):
-            last = last_rows[i]
-            last["terminal_observation"] = final_obs[i]
+            reset_info = info_dicts[i]
+            final = final_dicts[i]
+            final["terminal_observation"] = final_obs[i]
             # Statistics of a wrapper are about the episode that has ended.
-            if "episode" in rows[i]:
-                last["episode"] = rows[i].pop("episode")
-            self.reset_infos[i] = rows[i]
-            rows[i] = last
+            if "episode" in reset_info:
+                final["episode"] = reset_info.pop("episode")
+            self.reset_infos[i] = reset_info
+            info_dicts[i] = final
 
         only_truncated = truncated & ~terminated
-        for row, cut in zip(rows, only_truncated.tolist(), strict=True):
-            row["TimeLimit.truncated"] = cut
+        for info, is_cut_off in zip(info_dicts, only_truncated.tolist(), strict=True):
+            info["TimeLimit.truncated"] = is_cut_off
         self.observations = observations
         self.rewards = np.array(rewards, dtype=np.float64)  # a copy: SB3 writes into what it gets
-        return observations, rewards.astype(np.float32), terminated | truncated, rows
+        return observations, rewards.astype(np.float32), terminated | truncated, info_dicts
 
     def get_images(self) -> list[Any]:
+        """Return a frame of each game, or None for each where games are not rendered."""
         frames = self.envs.render()
         if frames is None:
             return [None] * self.num_envs
@@ -162,10 +179,16 @@ class SB3VecEnv(VecEnv):
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute once for each of the selected games, which share it."""
         value = getattr(self.envs.unwrapped, attr_name)
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of all games.
+
+        Raises:
+            ValueError: if only a part of the games is selected: they share their attributes.
+        """
         if len(list(self._get_indices(indices))) < self.num_envs:
             raise ValueError(
                 f"the games share their attributes: {attr_name!r} cannot differ between them"
@@ -182,6 +205,7 @@ class SB3VecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
     ) -> list[bool]:
+        """Tell, once for each selected game, if the vector environment has a wrapper of a class."""
         is_wrapped = False
         env = self.envs
         while isinstance(env, gym.vector.VectorWrapper):
@@ -190,30 +214,33 @@ class SB3VecEnv(VecEnv):
         return [is_wrapped for _ in self._get_indices(indices)]
 
 
-def _rows_of(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
-    """Gymnasium's vector infos, where each key has a mask, as one dict per game.
+def _split_infos(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
+    """Split the info dict of a vector environment into one dict per game.
 
-    >>> _rows_of({"kl": np.array([0.5, 0.0]), "_kl": np.array([True, False])}, 2)
+    Gymnasium pairs each key with a mask under the key with a leading underscore, which tells the
+    games that have a value.
+
+    >>> _split_infos({"kl": np.array([0.5, 0.0]), "_kl": np.array([True, False])}, 2)
     [{'kl': 0.5}, {}]
     """
-    rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
+    info_dicts: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, values in infos.items():
         mask = infos.get(f"_{key}")
-        if mask is None:
+        if mask is None:  # the key of a mask
             continue
 
-        listed: list[Any]
+        value_of_game: list[Any]
         if isinstance(values, dict):  # such as the statistics of a wrapper
             masks = {f"_{inner_key}": mask for inner_key in values}
-            listed = _rows_of(values | masks, num_envs)
+            value_of_game = _split_infos(values | masks, num_envs)
         else:
-            listed = values.tolist()
+            value_of_game = values.tolist()
 
         # Without the mask where all games have the key: this runs once per round and key.
         if mask.all():
-            for row, value in zip(rows, listed, strict=True):
-                row[key] = value
+            for info, value in zip(info_dicts, value_of_game, strict=True):
+                info[key] = value
         else:
             for i in np.flatnonzero(mask):
-                rows[i][key] = listed[i]
-    return rows
+                info_dicts[i][key] = value_of_game[i]
+    return info_dicts
