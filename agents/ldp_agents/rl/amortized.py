@@ -56,6 +56,9 @@ DRAWN_GAMES = {
 _REDRAWN = ("dirichlet", "softmax-linear")
 """Families from which every episode draws a new class."""
 
+_VECTOR_DELTA = 1e-5
+"""Delta of the channels that send a vector with noise."""
+
 _FIXED_TABLE_COPIES = 8
 """Numbers per label and round that a game with one fixed table is taken to need."""
 
@@ -92,15 +95,22 @@ class AmortizedSettings:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> AmortizedSettings:
-        """The settings of a mapping as in ``settings.yaml``."""
-        given = {name: value for name, value in settings.items() if name != NUM_ROUNDS}
-        given["channels"] = tuple(given["channels"])
-        given["hidden"] = tuple(given["hidden"])
-        return cls(**given)
+        """Convert a mapping as in ``settings.yaml``; the number of rounds is not among them."""
+        arguments = dict(settings)
+        arguments.pop(NUM_ROUNDS, None)
+        arguments["channels"] = tuple(arguments["channels"])
+        arguments["hidden"] = tuple(arguments["hidden"])
+        return cls(**arguments)
 
 
 def fit_amortized(config: Config, progress: ProgressCallback) -> Model:
-    """Train an agent on random games."""
+    """Train a network on random games by gradient descent on the log of the mean total KL.
+
+    Args:
+        config: the configuration of the run.
+        progress: called after each batch with the rounds played and a function that returns the
+            current model.
+    """
     torch.set_num_threads(1)
     settings = AmortizedSettings.of(config.settings)
     initial = network.make_parameters(settings.hidden, np.random.default_rng(config.seed))
@@ -109,13 +119,15 @@ def fit_amortized(config: Config, progress: ProgressCallback) -> Model:
     steps = 0
 
     def make_model() -> Model:
+        """Return the network as it is now, as a model."""
         so_far = replace(config, steps=steps)
         return Model(net.numpy(), DRAWN_GAMES, so_far.card)
 
     while steps < config.steps:
-        remaining = 1.0 - steps / config.steps
+        # The learning rate falls linearly to zero.
+        remaining_share = 1.0 - steps / config.steps
         for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * remaining
+            group["lr"] = settings.learning_rate * remaining_share
 
         batch = draw_batch(settings, np.random.default_rng([config.seed, steps]))
         log_likelihoods = learned_log_likelihoods(net, batch)
@@ -183,9 +195,11 @@ def make_rules(
         "num_hypotheses": num_hypotheses,
         "channel": channel,
         "epsilon": epsilon,
-        "delta": 1e-5 if channel.endswith("-vector") else 0.0,
+        "delta": 0.0,
         "horizon": horizon,
     }
+    if channel.endswith("-vector"):
+        rules["delta"] = _VECTOR_DELTA
     if rules["hypotheses"] in _REDRAWN:
         rules |= {
             "num_labels": num_labels,
@@ -202,26 +216,36 @@ def make_rules(
 
 def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, Any]:
     """Draw a game: family and channel uniform, numbers log-uniform in :data:`RANGES`."""
-    numbers = [float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values()]
-    epsilon = numbers[0]
-    num_hypotheses, num_labels, horizon = map(round, numbers[1:])
+    numbers = {}
+    for name, ends in RANGES.items():
+        log_smallest, log_largest = np.log(ends)
+        numbers[name] = float(np.exp(rng.uniform(log_smallest, log_largest)))
     family = str(rng.choice(list(CLASSES)))
     channel = str(rng.choice(list(channels)))
-    return make_rules(family, channel, epsilon, num_hypotheses, num_labels, horizon)
+    return make_rules(
+        family,
+        channel,
+        epsilon=numbers["epsilon"],
+        num_hypotheses=round(numbers["K"]),
+        num_labels=round(numbers["M"]),
+        horizon=round(numbers["T"]),
+    )
 
 
 def draw_batch(settings: AmortizedSettings, rng: np.random.Generator) -> Batch:
-    """Draw a random game and simulate episodes of it."""
+    """Draw a random game of which two episodes fit into a batch, and simulate episodes of it."""
     while True:
         rules = draw_rules(rng, settings.channels)
-        episodes = min(settings.episodes, settings.cells // _cells_of_episode(rules))
+        most_episodes = settings.cells // _size_of_episode(rules)
+        episodes = min(settings.episodes, most_episodes)
         if episodes >= 2:
             return simulate(rules, episodes, rng)
 
 
-def _cells_of_episode(rules: Mapping[str, Any]) -> int:
-    """Size of an episode of a game: rounds times labels, times what a round holds of each."""
+def _size_of_episode(rules: Mapping[str, Any]) -> int:
+    """Estimate how many numbers an episode holds: rounds x labels x numbers per label."""
     num_hypotheses: int = rules["num_hypotheses"]
+    # A Hadamard class, whose rules do not give M, is counted with two labels per hypothesis.
     num_labels: int = rules.get("num_labels", 2 * num_hypotheses)
     has_contexts = rules["hypotheses"] == "softmax-linear"
     reveals_vectors = rules["channel"].endswith("-vector")
@@ -232,7 +256,7 @@ def _cells_of_episode(rules: Mapping[str, Any]) -> int:
 
 
 def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> Batch:
-    """Simulate episodes of a game."""
+    """Simulate episodes of a game with seeds for training, and collect what the loss needs."""
     scenario = Rules.of(rules).scenario()
     seeds = rng.integers(TRAINING.start, TRAINING.stop, size=episodes).tolist()
     starts = scenario.start_episodes([first_generator(seed) for seed in seeds])
@@ -257,10 +281,13 @@ def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> 
 
 
 def _between_nodes(values: FloatArray, nodes: FloatArray) -> RelationValues:
-    """Place of relations ``(B, n, M)`` among nodes at equal distances."""
-    place = (values - nodes[0]) / (nodes[1] - nodes[0])
-    below = np.clip(place.astype(np.int64), 0, len(nodes) - 2)
-    return RelationValues(torch.from_numpy(below), _tensor(place - below))
+    """Locate relations ``(B, n, M)`` between nodes at equal distances."""
+    distance = nodes[1] - nodes[0]
+    position = (values - nodes[0]) / distance  # 0 at the first node, 1 at the second
+    # The last node has none above it: it is the upper end of the last interval.
+    last_interval = len(nodes) - 2
+    below = np.clip(position.astype(np.int64), 0, last_interval)
+    return RelationValues(torch.from_numpy(below), _tensor(position - below))
 
 
 def _tensor(array: FloatArray) -> torch.Tensor:
@@ -269,7 +296,11 @@ def _tensor(array: FloatArray) -> torch.Tensor:
 
 
 def learned_log_likelihoods(net: TorchNetwork, batch: Batch) -> torch.Tensor:
-    """Log-likelihoods ``log sum_y f_k[y] exp(q_y)``, up to a constant per round: ``(B, n, K)``."""
+    """Return ``log sum_y f_k[y] exp(q_y)`` up to a constant per round, ``(B, n, K)``.
+
+    Here f_k is the law, under hypothesis k, of the label that a message is about, and q_y the sum
+    of the learned weights of the message's relations to label y.
+    """
     outputs = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
     weights_at_nodes = network.node_weights(outputs, batch.channel, torch.logaddexp)
     steps = torch.diff(weights_at_nodes)
@@ -285,12 +316,17 @@ def learned_log_likelihoods(net: TorchNetwork, batch: Batch) -> torch.Tensor:
 
 
 def total_kl(log_likelihoods: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Mean total KL of smoothed mixtures, with weights from running sums of log-likelihoods."""
+    """Return the mean over episodes of the total KL of a learner, as a differentiable scalar.
+
+    The learner predicts mixtures of the smooth candidates. Their weights are the softmax of the sum
+    of the log-likelihoods ``(B, n, K)`` of the rounds before.
+    """
     before_each_round = torch.cumsum(log_likelihoods, dim=1) - log_likelihoods
     weights = torch.softmax(before_each_round, dim=-1)
     predictions = torch.einsum("bnk,bnkm->bnm", weights, batch.smooth)
 
     # A label that the truth never draws costs nothing, even if the prediction gives it nothing.
     log_predictions = torch.log(predictions.clamp_min(torch.finfo().tiny))
-    charges = torch.xlogy(batch.truth, batch.truth) - batch.truth * log_predictions
-    return charges.sum() / len(weights)
+    kl_terms = torch.xlogy(batch.truth, batch.truth) - batch.truth * log_predictions
+    num_episodes = len(weights)
+    return kl_terms.sum() / num_episodes

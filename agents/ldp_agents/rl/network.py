@@ -64,7 +64,10 @@ class Relation:
     def read(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> Iterator[FloatArray]:
-        """Yield the relations ``(..., M)`` to labels of each number that a message reveals."""
+        """Yield the relations ``(..., M)`` to labels of each number that a message reveals.
+
+        An agreement is the only one of its message. A noisy vector reveals a number per coordinate.
+        """
         if isinstance(self.channel, NoisyChannel):
             cells = self.channel.clipping.cells(candidates)
             for distances in self.channel.distances(messages, candidates, cells):
@@ -89,22 +92,35 @@ def learned_log_likelihood(
     candidates: FloatArray,
     posterior: FloatArray | None = None,
 ) -> FloatArray:
-    """Learned log-likelihoods ``(..., K)`` of messages, from weights at the relation's nodes."""
+    """Return learned log-likelihoods ``log sum_y f_k[y] exp(q_y)``, ``(..., K)``, of messages.
+
+    Args:
+        relation: relation r of messages to labels, with the nodes at which weights are known.
+        weights: weights q(r) at the nodes, ``(nodes,)``; between two nodes q is linear.
+        messages: ``(..., *message_shape)``.
+        candidates: the hypotheses f_k at the contexts, ``(..., K, M)``.
+        posterior: public posterior ``(..., K)`` under which an adaptive channel sent the messages.
+    """
     log_weights: FloatArray = np.zeros(())  # of the labels, (..., M)
     for values in relation.read(messages, candidates, posterior):
         log_weights = log_weights + np.interp(values, relation.nodes, weights)
 
+    # Weights relative to the largest, so that the exponential cannot overflow.
     largest = log_weights.max(axis=-1, keepdims=True)
     relative = np.exp(log_weights - largest)
     return np.log(expectations(relation.laws(candidates), relative)) + largest
 
 
 def describe_nodes(channel: Channel) -> FloatArray:
-    """Inputs of the network for each node of the channel's relation, ``(nodes, 14)``.
+    """Return the network's inputs at each node of the channel's relation, ``(nodes, 14)``.
 
-    The first five describe the channel: the kind of its relation, eps / 4 and log eps. Then follow,
-    in the places of its kind, the relation, its root and its square: a weight may be steep at 0,
-    and grow as fast as a squared distance.
+    The first five describe the channel: three indicators of the kind of its relation, eps / 4 and
+    log eps. Then follow three columns per kind of relation. The three of the channel's kind hold
+    the relation r, its root and ``r^2 / 4``, as a weight may be steep at 0 and grow as fast as a
+    squared distance; the others are 0.
+
+    Raises:
+        IncompatibleChannelError: if eps is infinite: the channel is not private.
     """
     if not math.isfinite(channel.epsilon):
         raise IncompatibleChannelError(
@@ -116,17 +132,25 @@ def describe_nodes(channel: Channel) -> FloatArray:
     if relation.kind != "agreement":
         points = points / _DISTANCE
 
-    rows = np.zeros((len(points), NODE_INPUTS))
-    rows[:, : len(KINDS)] = np.equal(KINDS, relation.kind)
-    rows[:, len(KINDS) : _CHANNEL_INPUTS] = channel.epsilon / 4.0, math.log(channel.epsilon)
+    inputs = np.zeros((len(points), NODE_INPUTS))
+    num_kinds = len(KINDS)
+    inputs[:, :num_kinds] = np.equal(KINDS, relation.kind)
+    inputs[:, num_kinds] = channel.epsilon / 4.0  # of size one for usual eps
+    inputs[:, num_kinds + 1] = math.log(channel.epsilon)
 
-    first = _CHANNEL_INPUTS + 3 * KINDS.index(relation.kind)
-    rows[:, first : first + 3] = np.column_stack([points, np.sqrt(points), np.square(points) / 4.0])
-    return rows
+    first_column = _CHANNEL_INPUTS + 3 * KINDS.index(relation.kind)
+    inputs[:, first_column] = points
+    inputs[:, first_column + 1] = np.sqrt(points)
+    inputs[:, first_column + 2] = np.square(points) / 4.0
+    return inputs
 
 
 def make_parameters(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[str, FloatArray]:
-    """New parameters, initialised as by He et al. (2015), with an output near zero."""
+    """Draw initial parameters of a network with hidden layers of the given widths.
+
+    The weights have the variance 2 / width of He et al. (2015), where width is the number of inputs
+    of the layer. Those of the last layer are smaller, so that the output begins near zero.
+    """
     parameters = {}
     width = NODE_INPUTS
     for i, layer_width in enumerate(hidden):
@@ -139,7 +163,10 @@ def make_parameters(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[s
 
 
 def apply_network(parameters: Parameters, rows: Any) -> Any:
-    """Outputs ``(..., outputs)`` of the network for inputs ``(..., inputs)``."""
+    """Return the outputs ``(..., outputs)`` of the network for inputs ``(..., inputs)``.
+
+    Hidden layers are affine maps with a rectifier (ReLU); the last layer is affine.
+    """
     values = rows
     i = 0
     while f"w{i}" in parameters:
@@ -150,7 +177,7 @@ def apply_network(parameters: Parameters, rows: Any) -> Any:
 
 
 def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], Any]) -> Any:
-    """The weights ``(nodes,)`` of relations, from one output for each node.
+    """Return the weights ``(nodes,)`` of relations, from the network's output at each node.
 
     A label that agrees with a message by r agrees with the opposite message by 1 - r. One of the
     two is sent, so their likelihoods, ``exp`` of the weights, sum to one. If the sum changed from
@@ -159,9 +186,11 @@ def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any],
     """
     if Relation(channel).kind != "agreement":
         return outputs
-    # PyTorch has no slices of negative step.
-    backwards = list(range(len(outputs)))[::-1]
-    return outputs - logaddexp(outputs, outputs[backwards])
+
+    # Nodes go from 0 to 1 in equal steps: in the opposite order, r becomes 1 - r. A list of
+    # indices, as PyTorch has no slices of negative step.
+    opposite_nodes = list(range(len(outputs) - 1, -1, -1))
+    return outputs - logaddexp(outputs, outputs[opposite_nodes])
 
 
 def learned_weights(parameters: Parameters, channel: Channel) -> FloatArray:
