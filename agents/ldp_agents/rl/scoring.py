@@ -144,21 +144,13 @@ class Scoring:
         seed: int,
         rules: dict[str, Any],
     ) -> None:
-        if isinstance(env, VecEnv):
-            if rules:
-                raise TypeError(
-                    f"an environment has its rules already, got {', '.join(rules)} next to it"
-                )
-            games = env
-        else:
-            what = "the id of a game or a VecEnv of stable-baselines3"
-            env_id = validation.instance("env", env, str, what)
-            games = SB3VecEnv(gym.make_vec(env_id, episodes, autoreset_mode="SameStep", **rules))
+        games = _games_to_score(env, episodes, rules)
         self._seed = untrained_seed(seed, games.num_envs)
 
         self._env = games
         if wrapper is not None:
             self._env = wrapper(games)
+        # A score must not change the statistics of the training's observations.
         normalizer = unwrap_vec_normalize(self._env)
         if normalizer is not None:
             normalizer.training = False
@@ -285,6 +277,7 @@ class Scoring:
             raise TypeError(
                 f"model must have predict() as in SB3, got {validation.describe(model)}"
             )
+
         space = self._env.observation_space
         trained_space = getattr(model, "observation_space", None)
         if trained_space is not None and trained_space.shape != space.shape:
@@ -294,6 +287,7 @@ class Scoring:
                 f"wrapper=lambda env: VecFrameStack(env, 4)"
             )
         if unwrap_vec_normalize(self._env) is not None:
+            # The environment scales the observations itself.
             return None
 
         normalizer: VecNormalize | None = None
@@ -301,15 +295,34 @@ class Scoring:
             normalizer = model.get_vec_normalize_env()
         # SB3 keeps the original observations only where a VecNormalize scales them.
         was_scaled = isinstance(model, OnPolicyAlgorithm) and model._last_original_obs is not None
-        lost = was_scaled and normalizer is None
-        misfit = normalizer is not None and normalizer.observation_space.shape != space.shape
-        if lost or misfit:
+        is_lost = was_scaled and normalizer is None
+        # A frame stack around the VecNormalize, say, changes the shape after the scaling.
+        is_misfit = normalizer is not None and normalizer.observation_space.shape != space.shape
+        if is_lost or is_misfit:
             raise ValueError(
                 "the policy was trained with VecNormalize, whose statistics are missing: hand them "
                 "over with the other wrappers, as in wrapper=lambda env: "
                 "VecNormalize.load('statistics.pkl', env)"
             )
         return normalizer
+
+
+def _games_to_score(env: str | VecEnv, episodes: int, rules: dict[str, Any]) -> VecEnv:
+    """Make one game per episode from the id of a game and its rules; return a ``VecEnv`` as it is.
+
+    Raises:
+        TypeError: if rules are given next to a ``VecEnv``, which has its own.
+    """
+    if isinstance(env, VecEnv):
+        if rules:
+            raise TypeError(
+                f"an environment has its rules already, got {', '.join(rules)} next to it"
+            )
+        return env
+
+    what = "the id of a game or a VecEnv of stable-baselines3"
+    env_id = validation.instance("env", env, str, what)
+    return SB3VecEnv(gym.make_vec(env_id, episodes, autoreset_mode="SameStep", **rules))
 
 
 class TrainingScore(NamedTuple):
