@@ -120,8 +120,8 @@ def fit_amortized(config: Config, progress: ProgressCallback) -> Model:
 
     def make_model() -> Model:
         """Return the network as it is now, as a model."""
-        so_far = replace(config, steps=steps)
-        return Model(net.numpy(), DRAWN_GAMES, so_far.card)
+        config_so_far = replace(config, steps=steps)
+        return Model(net.numpy(), DRAWN_GAMES, config_so_far.card)
 
     while steps < config.steps:
         # The learning rate falls linearly to zero.

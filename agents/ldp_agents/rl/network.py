@@ -38,7 +38,7 @@ _CHANNEL_INPUTS = len(KINDS) + 2
 NODE_INPUTS = _CHANNEL_INPUTS + 3 * len(KINDS)
 """Number of inputs that describe a node of a channel's relation."""
 
-_DISTANCE = 4.0
+_TYPICAL_DISTANCE = 4.0
 """Divisor of distances, so that a layer sees numbers of size one."""
 
 Parameters = Mapping[str, Any]
@@ -130,11 +130,11 @@ def describe_nodes(channel: Channel) -> FloatArray:
     relation = Relation(channel)
     points = relation.nodes
     if relation.kind != "agreement":
-        points = points / _DISTANCE
+        points = points / _TYPICAL_DISTANCE  # numbers of size one
 
     inputs = np.zeros((len(points), NODE_INPUTS))
     num_kinds = len(KINDS)
-    inputs[:, :num_kinds] = np.equal(KINDS, relation.kind)
+    inputs[:, :num_kinds] = np.equal(KINDS, relation.kind)  # 1 in the column of the kind, else 0
     inputs[:, num_kinds] = channel.epsilon / 4.0  # of size one for usual eps
     inputs[:, num_kinds + 1] = math.log(channel.epsilon)
 
@@ -194,6 +194,7 @@ def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any],
 
 
 def learned_weights(parameters: Parameters, channel: Channel) -> FloatArray:
-    """The learned weight at the nodes of the channel's relation, ``(nodes,)``."""
+    """Evaluate a network at a channel's nodes: log-weights ``(nodes,)`` of labels."""
+    # The network has one output.
     outputs = apply_network(parameters, describe_nodes(channel))[:, 0]
     return node_weights(outputs, channel, np.logaddexp)

@@ -195,7 +195,11 @@ def _box_arguments(model: Any) -> BoxArguments:
 
 
 def _check_spaces(model: Any, arguments: BoxArguments) -> None:
-    """Check that a model's observations and actions are those of the game, without wrappers."""
+    """Check that a model's observations and actions are those of the game, without wrappers.
+
+    Raises:
+        TypeError: if a space differs.
+    """
     scenario = arguments.scenario()
     game = scenario.game
     if arguments.observation == "evidence":
@@ -226,6 +230,7 @@ def read_model(directory: Path) -> StoredModel:
     path = directory / MODEL
     try:
         arrays, card = unpack_arrays(path.read_bytes())
+        # A card without training games fails this check: "missing" is not a dict.
         validation.options_dict("trained_on", card.get("trained_on", "missing"))
         refuse_addresses(card.get("config", {}).get("rules", {}), MODEL)
     except (ValueError, TypeError, AttributeError) as error:

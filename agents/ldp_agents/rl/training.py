@@ -256,8 +256,9 @@ class _Progress:
     def score(self, steps: int, model: Any) -> None:
         """Play held-out episodes; print the mean total KL and add it to the file of scores."""
         risks = {"kl": self._risk_of_model(model), **self._references}
-        known = [f"{name} {risk:.1f}" for name, risk in risks.items() if risk is not None]
-        self._console.print(f"{steps:,} rounds: {', '.join(known)}")
+        # A learner that cannot read the channel's messages has no risk.
+        shown = [f"{name} {risk:.1f}" for name, risk in risks.items() if risk is not None]
+        self._console.print(f"{steps:,} rounds: {', '.join(shown)}")
 
         cpu_seconds = round(time.process_time() - self._start_time, 1)
         line = {"steps": steps, "cpu_seconds": cpu_seconds, **risks}
