@@ -30,18 +30,36 @@ def test_mixtures_and_expectations(shared, batch, size, rng):
 
 
 @pytest.mark.parametrize("axis", [-1, -2, 0])
-def test_softmax_against_scipy_keeps_what_floats_can_hold(axis, rng):
+def test_softmax_against_scipy(axis, rng):
     log_weights = 50 * rng.standard_normal((3, 4, 5))
     expected = special.softmax(log_weights, axis)
     np.testing.assert_allclose(arrays.softmax(log_weights, axis), expected, rtol=1e-12)
-    np.testing.assert_allclose(
-        special.softmax(log_weights, axis), expected, rtol=0
-    )  # left as it was
+
+
+@pytest.mark.parametrize("axis", [-1, -2, 0])
+def test_softmax_leaves_its_argument_as_it_was(axis, rng):
+    log_weights = 50 * rng.standard_normal((3, 4, 5))
+    before = log_weights.copy()
+    arrays.softmax(log_weights, axis)
+    np.testing.assert_array_equal(log_weights, before)
+
+
+@pytest.mark.parametrize("axis", [-1, -2, 0])
+def test_softmax_may_be_written_over_its_argument(axis, rng):
+    log_weights = 50 * rng.standard_normal((3, 4, 5))
+    expected = special.softmax(log_weights, axis)
     assert arrays.softmax(log_weights, axis, out=log_weights) is log_weights
     np.testing.assert_allclose(log_weights, expected, rtol=1e-12)
+
+
+def test_softmax_keeps_what_floats_can_hold():
+    """exp(-700) is about 1e-304; exp(-800) is below all floats."""
     weights = arrays.softmax(np.array([0.0, -40.0, -700.0, -800.0]))
     np.testing.assert_allclose(weights[:3], np.exp([0.0, -40.0, -700.0]), rtol=1e-12)
     assert weights[3] == 0.0
+
+
+def test_softmax_of_minus_infinity_is_0():
     assert arrays.softmax(np.array([-np.inf, 3.0, 3.0])).tolist() == [0.0, 0.5, 0.5]
 
 
@@ -75,28 +93,58 @@ def test_products_of_few_rounds_are_the_same_bits_in_every_batch(name, shared, s
             np.testing.assert_array_equal(alone[0], together[game, rounds])
 
 
-def test_what_is_kept_for_a_table_goes_with_it(rng):
-    """One call per read-only table and argument; a table that may change, or a batch, is worked on anew."""
+@pytest.fixture
+def cached_scaling():
+    """A function of a factor (in a list) and a table, cached for each table; and the factors of its calls."""
     calls = []
 
     @arrays.per_table
-    def double(scale, table):
-        calls.append(scale)
-        return scale[0] * table
+    def scale(factor, table):
+        calls.append(factor)
+        return factor[0] * table
 
-    table, two, three = rng.random((2, 3)), [2.0], [3.0]
-    view = table.view()
-    view.flags.writeable = False  # its owner may still change it
+    return scale, calls
+
+
+def test_a_table_that_may_change_and_a_batch_are_computed_anew(cached_scaling, rng):
+    scale, calls = cached_scaling
+    table = rng.random((2, 3))
+    read_only_view = table.view()
+    read_only_view.flags.writeable = False  # its owner may still change it
     for _ in range(2):
         table *= 0.5
-        for shown in (table, view, table[None]):
-            np.testing.assert_array_equal(double(two, shown), 2.0 * shown)
+        for shown in (table, read_only_view, table[None]):
+            np.testing.assert_array_equal(scale([2.0], shown), 2.0 * shown)
     assert len(calls) == 6
+
+
+def test_a_read_only_table_is_computed_once_for_each_argument(cached_scaling, rng):
+    scale, calls = cached_scaling
+    table = rng.random((2, 3))
     table.flags.writeable = False
-    for scale in (two, two, three, three):
-        np.testing.assert_array_equal(double(scale, table), scale[0] * table)
-    assert calls[6:] == [two, three]
-    copies = [rng.random((2, 3)) for _ in range(3)]
-    for copy in copies:
-        copy.flags.writeable = False
-        np.testing.assert_array_equal(double(two, copy), 2.0 * copy)
+    two = [2.0]
+    three = [3.0]
+    for factor in (two, two, three, three):
+        np.testing.assert_array_equal(scale(factor, table), factor[0] * table)
+    assert calls == [two, three]
+
+
+def test_read_only_tables_do_not_share_what_is_kept(cached_scaling, rng):
+    scale, _ = cached_scaling
+    two = [2.0]
+    tables = [rng.random((2, 3)) for _ in range(3)]
+    for table in tables:
+        table.flags.writeable = False
+        np.testing.assert_array_equal(scale(two, table), 2.0 * table)
+
+
+def test_a_table_that_becomes_read_only_is_kept_from_then_on(cached_scaling, rng):
+    scale, calls = cached_scaling
+    table = rng.random((2, 3))
+    two = [2.0]
+    scale(two, table)
+    table *= 0.5
+    table.flags.writeable = False
+    np.testing.assert_array_equal(scale(two, table), 2.0 * table)
+    np.testing.assert_array_equal(scale(two, table), 2.0 * table)
+    assert len(calls) == 2
