@@ -184,31 +184,43 @@ def test_losses_of_laplace_noise_are_unbiased_given_each_label(calibration, clip
 @pytest.mark.parametrize("name", ["laplace-vector", "gaussian-vector"])
 def test_losses_of_vectors_are_unbiased_given_each_label(name):
     """The noise is symmetric: averaged over pairs of messages with opposite noise, nothing of it is left."""
-    channel, coins = (
-        make_channel(name, 3, 4, HORIZON, epsilon=2.0),
-        np.random.default_rng(0).random((50, 3)),
-    )
-    shares, noise = channel.clipping.cells(DENSE).shares, np.concatenate([coins, 1.0 - coins])
+    channel = make_channel(name, 3, 4, HORIZON, epsilon=2.0)
+    shares = channel.clipping.cells(DENSE).shares
+    middles_of_cells = np.cumsum(shares) - shares / 2
+    coins = np.random.default_rng(0).random((50, 3))
+    noise = np.concatenate([coins, 1.0 - coins])
+    # The first uniform: h_t keeps the label (0.5), or moves it (0.5 / T), once in T rounds.
+    kept = (0.5, 1 - 1 / HORIZON)
+    moved = (0.5 / HORIZON, 1 / HORIZON)
     sums = np.zeros((4, 3))
-    for moved, chance in (
-        (0.5, 1 - 1 / HORIZON),
-        (0.5 / HORIZON, 1 / HORIZON),
-    ):  # kept by h_t, or moved
-        for uniform, share in zip(
-            np.cumsum(shares) - shares / 2, shares, strict=True
-        ):  # to any cell
-            uniforms = np.concatenate([np.broadcast_to([moved, uniform], (100, 2)), noise], axis=1)
+    for first_uniform, chance in (kept, moved):
+        # The second uniform: the cell to which a label is moved.
+        for second_uniform, share in zip(middles_of_cells, shares, strict=True):
+            for_h_t = np.broadcast_to([first_uniform, second_uniform], (100, 2))
+            uniforms = np.concatenate([for_h_t, noise], axis=1)
             messages = channel.encode(np.arange(4)[:, None], DENSE, uniforms)
             sums += chance * share * channel.unbiased_losses(messages, DENSE).mean(axis=1)
-    np.testing.assert_allclose(sums, -np.log(clipped_by_hand(DENSE, HORIZON)[0].T), rtol=1e-6)
+    clipped, _ = clipped_by_hand(DENSE, HORIZON)
+    np.testing.assert_allclose(sums, -np.log(clipped.T), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("epsilon", "chance"), [(0.5, None), (2.7, 0.0588)])
-def test_two_labels_collide_as_often_as_local_hashing_says(epsilon, chance):
+def share_of_hashes_that_collide(channel, label, other):
+    """Share of all hashes ``(a y + b) mod p mod g`` that put two labels in one bucket."""
+    multipliers = np.arange(1, channel.prime)[:, None]
+    offsets = np.arange(channel.prime)
+    buckets = (multipliers * label + offsets) % channel.prime % channel.num_buckets
+    others = (multipliers * other + offsets) % channel.prime % channel.num_buckets
+    return (buckets == others).mean()
+
+
+@pytest.mark.parametrize(("label", "other"), [(0, 1), (3, 29)])
+@pytest.mark.parametrize("epsilon", [0.5, 2.7])
+def test_two_labels_collide_as_often_as_local_hashing_says(epsilon, label, other):
     channel = make_channel("local-hashing", 2, 30, 10, epsilon=epsilon)
-    p, g = channel.prime, channel.num_buckets
-    a, b = np.arange(1, p)[:, None], np.arange(p)
-    for one, other in ((0, 1), (3, 29)):
-        same = ((a * one + b) % p % g == (a * other + b) % p % g).mean()
-        assert same == pytest.approx(channel.collision_probability, rel=1e-12)
-    assert chance is None or channel.collision_probability == pytest.approx(chance, abs=1e-4)
+    share = share_of_hashes_that_collide(channel, label, other)
+    assert share == pytest.approx(channel.collision_probability, rel=1e-12)
+
+
+def test_the_collision_probability_of_30_labels_at_eps_2_7():
+    channel = make_channel("local-hashing", 2, 30, 10, epsilon=2.7)
+    assert channel.collision_probability == pytest.approx(0.0588, abs=1e-4)
