@@ -55,7 +55,7 @@ PROMISES = [
         "docs/reproduce.md",
         "All learners of a game meet the same users, so their differences are paired.",
         [
-            "tests/ldp_bench/test_results.py::test_learners_are_compared_on_the_same_episodes_or_not_at_all"
+            "tests/ldp_bench/test_results.py::test_learners_are_compared_with_bayes_on_the_same_episodes"
         ],
     ),
     Promise(

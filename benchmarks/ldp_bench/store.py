@@ -393,7 +393,7 @@ class StoredCell:
 
     @property
     def game(self) -> tuple[str, ...]:
-        """Everything that tells its episodes from others of the same code and seeds."""
+        """Key of the game and learner: cells with one key, code and seed hold the same episodes."""
         names = ("learner", "options", "rules", "truth")
         return tuple(json.dumps(self.configuration[name], sort_keys=True) for name in names)
 

@@ -168,8 +168,11 @@ class BitChannel(EvenChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """Return 1 for labels that the answer favours, 0 for others, 1/2 for labels on no side."""
-        # Hypotheses that favour the answer are negative in a message, and positive in a contrast.
+        """Return 1 for labels that the answer favours, 0 for others, 1/2 for labels on no side.
+
+        The result is ``(..., M)``, for messages ``(..., K)`` and candidates ``(..., K, M)``.
+        """
+        # A message is -1 at hypotheses that favour the answer, where a contrast is positive.
         contrasts = self._contrast(-np.asarray(messages), posterior)
         terms = self._terms(candidates)
         return label_sides(contrasts, terms.values, terms.sizes)

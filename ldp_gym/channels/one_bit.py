@@ -195,18 +195,25 @@ class OneBit(ClippedChannel):
 
     @per_table
     def _scales(self, candidates: FloatArray, cells: Cells) -> _Scales:
-        """Return the ranges of the log-likelihoods of all K hypotheses."""
+        """Return centre and half-width of the log-likelihoods' range, for all K hypotheses."""
         return self._scales_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 
     def _scales_at(self, coordinate: IntArray, candidates: FloatArray, cells: Cells) -> _Scales:
-        """Return the ranges of the log-likelihoods of given hypotheses ``(...)``."""
+        """Return centre and half-width of the log-likelihoods' range, for one hypothesis per message.
+
+        Args:
+            coordinate: index of the hypothesis that each message reveals, ``(...)``.
+            candidates: ``(..., K, M)``, or one table ``(K, M)`` for all messages.
+            cells: lengths of the labels' cells at these candidates.
+        """
         if _many_share_a_table(candidates, coordinate):
+            # The scales of all K hypotheses are kept for the table: looking them up is cheaper.
             return self._scales(candidates, cells).at_coordinate(coordinate)
         masses = at(candidates, coordinate, slice(None))
         return self._scales_of(masses, cells.lengths, cells.total)
 
     def _scales_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> _Scales:
-        """Return the ranges of the log-likelihoods of labels that h_t reaches.
+        """Return centre and half-width of the range of log-likelihoods over labels that h_t reaches.
 
         Args:
             masses: probabilities ``f_j[y]`` of the labels, ``(..., M)``.

@@ -109,7 +109,10 @@ class PublicPosterior:
         return weights_of(self._log_weights if self._batch == 1 else self._shown)
 
     def advance(self, log_likelihood: FloatArray) -> None:
-        """Apply Bayes' rule, with rate and share, for messages of log-likelihoods ``(..., K)``."""
+        """Apply Bayes' rule, with rate and share, for messages of log-likelihoods ``(..., K)``.
+
+        The public weights follow only when a batch of messages is complete.
+        """
         self._log_weights = self._after(self._log_weights, log_ratios(log_likelihood, self._rate))
         if self._batch > 1:
             self._pending = (self._pending + 1) % self._batch

@@ -124,8 +124,9 @@ class PoolView(Observation):
         )
 
     def observe(self, game: int | EllipsisType = ...) -> FloatRow:
+        """Return rows of the posterior, t / T, and each context's expected loss and information."""
         playback = self._role.playback
-        assert playback.weights is not None, "Bayes predicts"
+        assert playback.weights is not None, "from Nature's seat the posterior is always kept"
         progress = playback.rounds[:, 0] / playback.scenario.horizon
         losses, information = self._role.pool.losses, self._role.information
         return observe_pool(playback.weights, progress, losses, information)[game]
