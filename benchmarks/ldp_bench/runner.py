@@ -47,8 +47,8 @@ from ldp_gym.testing import (
     check_truth,
 )
 
-_LOSSES = ("kl", "tv", "tv_squared")
-"""Losses that are stored: theorems bound the sum of squared TV too."""
+_LOSSES_OF_CLAIMS = ("kl", "tv", "tv_squared")
+"""Losses that are always stored: theorems bound the sum of squared TV too."""
 
 _SILENCED = (
     BlindChannelWarning,  # a run gives it once, before it plays
@@ -323,7 +323,7 @@ def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
         episodes=experiment.episodes,
         seed=cell.seed,
         truth=experiment.truth,
-        losses=_LOSSES,
+        losses=(*_LOSSES_OF_CLAIMS, *experiment.rules.losses),
         leaders=experiment.leaders,
     )
     return evaluation, time.perf_counter() - start

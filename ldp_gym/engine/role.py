@@ -82,7 +82,11 @@ class Role(Observer, ABC):
 
     @abstractmethod
     def rewards(self, losses: FloatArray) -> FloatArray:
-        """The rewards ``(B,)`` of a round that is complete, whose losses in KL are ``(B,)``."""
+        """Return the rewards ``(B,)`` of a round whose losses in KL are ``(B,)``.
+
+        The round is played, and the playback has not gone on: its ``weights`` are the posterior before
+        this round's message.
+        """
 
     def end_info(self) -> dict[str, npt.NDArray[Any]]:
         """Info ``(B,)`` that is shown only when an episode ends; by default nothing."""
