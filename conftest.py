@@ -16,6 +16,7 @@ _MODULES = {
     "scikit-learn": "sklearn",
     "import-linter": "importlinter",
     "pygame-ce": "pygame",
+    "pyyaml": "yaml",
 }
 """Packages whose module has another name, hyphens aside."""
 

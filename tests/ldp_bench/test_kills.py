@@ -81,6 +81,7 @@ print(json.dumps({"operations": operations, "ends": ends}))
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
     """The changes on the disk of a run and its report, and what was left after a kill before each."""
+    pytest.importorskip("jinja2", reason="needs the extra: pip install 'ldp-gym[bench]'")
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, tmp_path_factory.mktemp("killed")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
