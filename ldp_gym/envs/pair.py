@@ -138,7 +138,7 @@ class PairRole(Role):
 
     def ready(self) -> None:
         """Work out the expected losses at the contexts of the pool."""
-        assert self.playback.weights is not None, "Bayes predicts"
+        assert self.playback.weights is not None, "from Nature's seat the posterior is always kept"
         self.pool.update(self.playback.weights)
 
     def actions(self, batch_shape: tuple[int, ...]) -> Actions:
